@@ -6,6 +6,7 @@ import ts from 'typescript'
 import { bundles } from './build.mjs'
 import { dependencyFaults } from './dependencies.mjs'
 import { checkRules } from './rules.mjs'
+import { checkSettings } from './settings.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const isQuick = process.argv.includes('--quick')
@@ -108,6 +109,12 @@ async function rules() {
   return { ok: read && faults.length === 0, output: read ? faults.join('\n') : 'it read no rule or no file' }
 }
 
+/** A test sees the effect of each setting that has one. */
+async function settings() {
+  const { settings: read, faults } = checkSettings(root)
+  return { ok: read > 0 && faults.length === 0, output: read > 0 ? faults.join('\n') : 'it read no setting' }
+}
+
 /** Words that have a plainer one, or none. */
 const WORDS = /\b(told|whoever|nobody|worn|he|him|his|himself|by who|(comes?|came|coming) to be|(makes?|made) good|whole of|of (its|their) own)\b/i
 /** What is not written again: applied migrations, recorded data, and this file. */
@@ -180,6 +187,7 @@ const allChecks = () => ({
   'forbidden things': forbidden,
   words,
   rules,
+  settings,
   reference,
   calls,
 })

@@ -8,7 +8,7 @@ import { closeUnreadBodies, parseBodies } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { costOf } from './http/cost.js'
 import { type Drain, drainOf } from './http/drain.js'
-import { renderFailure } from './http/failure-handler.js'
+import { asFailure, renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
 import { family, largeCallQueues } from './http/mount.js'
 import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
@@ -19,6 +19,7 @@ import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { sentStatus } from './lib/sent-status.js'
 import { shareOf } from './lib/share.js'
+import { asUnavailable } from './lib/unavailable.js'
 import { asksForGoImport, sendGoImport } from './routes/addresses/go-get.js'
 import { addressOf, serveAddress } from './routes/addresses/index.js'
 import { sections } from './routes/index.js'
@@ -86,6 +87,7 @@ export async function buildApp(
   app.addHook('onSend', closeUnreadBodies())
   app.setErrorHandler(async (error, request, reply) => {
     const cause = databaseError(error)
+    reportFault(ctx, cause, request)
     const isShown = isPage(request) && (await site.refuse(cause, request, reply))
     return isShown ? reply : renderFailure(cause, request, reply)
   })
@@ -124,7 +126,7 @@ function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, re
 
 /** What a read-only service still takes: signing in and out, previews, messages that are dismissed, and the way back. */
 const OPEN_WHEN_READ_ONLY =
-  /^\/(?:api\/v4\/(?:application\/settings|markdown)|oauth|users\/(?:sign_in|sign_out|auth)|admin\/(?:application_settings|maintenance)|-\/broadcast_messages)(?=[/?]|$)/
+  /^\/(?:api\/v4\/(?:application\/settings|markdown)|oauth|users\/(?:sign_in|sign_out|auth)|admin\/(?:application_settings|maintenance)|-\/(?:broadcast_messages|page_errors|impersonation))(?=[/?]|$)/
 
 /** Refuses what is no read while the service is read-only (WB-180); Git and LFS do so themselves. */
 const refuseWrites = (ctx: Context) => async (request: FastifyRequest) => {
@@ -243,6 +245,12 @@ function recordRequests(app: FastifyInstance, ctx: Pick<Context, 'log' | 'metric
     reply.raw.once('close', () => record(request, reply))
     done()
   })
+}
+
+/** Reports what is a fault of the service, and no refusal (SEC-275). */
+function reportFault({ errors }: Context, error: unknown, request: FastifyRequest): void {
+  if (error instanceof Failure || (asFailure(error, request) && !asUnavailable(error))) return
+  errors.report(error, { method: request.method, route: servedBy(request) ?? 'none', request: request.id })
 }
 
 /** The log fields of a request. */

@@ -118,6 +118,10 @@ const Environment = z.object({
   ROOST_AVATAR_SERVICE: absoluteUrl(['http:', 'https:'], 'an http or https URL')
     .refine((value) => value.includes('%{hash}'), 'does not say where the digest of the address goes: %{hash}')
     .optional(),
+  ROOST_SPAM_FILTER_URL: z
+    .string()
+    .refine((value) => ['http:', 'https:'].includes(parseUrl(value.replaceAll('%{key}', 'key'))?.protocol ?? ''), 'is not an http or https URL')
+    .default('https://%{key}.rest.akismet.com/1.1'),
   ROOST_CAPTCHA_URL: absoluteUrl(['http:', 'https:'], 'an http or https URL').optional(),
   ROOST_CAPTCHA_SCRIPT: absoluteUrl(['http:', 'https:'], 'an http or https URL').optional(),
   ROOST_CAPTCHA_CLASS: z.enum(['g-recaptcha', 'h-captcha', 'cf-turnstile'], 'is not g-recaptcha, h-captcha or cf-turnstile').default('g-recaptcha'),
@@ -137,6 +141,7 @@ const Environment = z.object({
   ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
   ROOST_ARCHIVE_CACHE_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(1024 * MEBIBYTE),
+  ROOST_IMPERSONATION: flag.default(true),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
   ROOST_WORKERS: z
     .string()
@@ -215,6 +220,8 @@ export type Config = Readonly<{
   defaultBranch: string
   /** The URL template of avatars, with `%{hash}` for the MD5 of the e-mail address; undefined: none. */
   avatarService: string | undefined
+  /** Where the spam filter is asked; `%{key}` stands for its key. */
+  spamFilter: string
   /** The captcha of sign-up: where answers are checked, its script and element, and the origins that its page loads from. */
   captcha: Readonly<{ url: string; script: string; widget: string; sources: readonly string[] }> | undefined
   /** Addresses and networks whose X-Forwarded headers are trusted; empty: none. */
@@ -237,6 +244,8 @@ export type Config = Readonly<{
   metrics: Readonly<{ token: string | undefined; allowed: readonly string[] }>
   /** Whether webhooks and imports may call local addresses and private networks (SEC-138). */
   allowLocalRequests: boolean
+  /** Whether administrators may act as other users, by pages and by impersonation tokens. */
+  impersonation: boolean
   /**
    * How many wrong passwords an address may send for one account in a window, in seconds; three times as many invalid
    * credentials in total; 0 attempts: no limit. Refusals are sent after `delay` milliseconds (SEC-26).
@@ -294,6 +303,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     revision: env.ROOST_REVISION,
     defaultBranch: env.ROOST_DEFAULT_BRANCH,
     avatarService: env.ROOST_AVATAR_SERVICE,
+    spamFilter: env.ROOST_SPAM_FILTER_URL,
     captcha: captchaOf(env),
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({
@@ -305,6 +315,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
     metrics: Object.freeze({ token: env.METRICS_TOKEN, allowed: Object.freeze(env.METRICS_ALLOWED ?? []) }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
+    impersonation: env.ROOST_IMPERSONATION,
     failedCredentials: Object.freeze({
       attempts: env.ROOST_FAILED_CREDENTIALS,
       window: env.ROOST_FAILED_CREDENTIALS_WINDOW,

@@ -35,6 +35,8 @@ export interface Origin {
   /** The User-Agent header, or empty. */
   userAgent: string
   requestId: string
+  /** An administrator has read the text and releases it: the spam filter is not asked again. */
+  released?: boolean
   /** Waits until a response of several MiB may be held in memory, until it has been sent. Throws Unavailable. */
   holdLarge?: () => Promise<void>
 }
@@ -100,6 +102,24 @@ interface Mail {
   mailer: Mailer
 }
 
+/** An error of the page script, as its browser tells it. */
+export interface PageError {
+  message: string
+  source: string
+  line: number
+  column: number
+  stack: string
+  /** The path of the page. */
+  page: string
+}
+
+/** Sends errors to the trackers of the settings, if there are some (SEC-275). */
+interface ErrorReports {
+  /** Reports an error of the service; `about`: kinds, route patterns and ids of requests, no names. */
+  report(error: unknown, about: Record<string, string | number>): void
+  reportPage(error: PageError, userAgent: string): void
+}
+
 /** What may be dropped at any time: all of it is read or made again. */
 interface Caches {
   archives: FileCache
@@ -152,6 +172,7 @@ export interface Context extends Source {
   process: ServingProcess
   encryption: Encryption
   metrics: Metrics
+  errors: ErrorReports
   log: Logger
   /** Set during an API call (see `withOrigin`); undefined in background work. */
   origin?: Origin

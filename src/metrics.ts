@@ -173,7 +173,7 @@ export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawne
   return {
     async spawn(program, args, options) {
       const start = performance.now()
-      const spent = startTiming('git')
+      const spent = startTiming('git', commandOf(args))
       const child = await spawner.spawn(program, args, options)
       void child.closed.then(() => {
         spent()

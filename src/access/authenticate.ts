@@ -80,6 +80,8 @@ async function verifyFound(ctx: Context, by: { digest: string } | { id: number }
   const expired = (found.expires_at !== null && found.expires_at <= dayOf(now)) || (found.valid_until !== null && found.valid_until <= now)
   if (expired) return refused(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
   if (found.revoked) return refused(invalidToken('Token was revoked. You have to re-authorize from the user.'))
+  if (found.kind === 'impersonation' && !ctx.config.impersonation)
+    return refused(invalidToken('Token is an impersonation token but impersonation was disabled.'))
   if (found.state !== 'active' || found.user_kind === 'ghost') return refused(forbidden('User is blocked'), true)
   if (!found.last_used_at || now.getTime() - found.last_used_at.getTime() > LAST_USED_INTERVAL_MS) {
     ctx.jobs.add('token last used', async () => {

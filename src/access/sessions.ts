@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { parseCookie } from 'cookie'
 import { eq, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
 import type { Context } from '../context.js'
 import { members, namespaceAncestry, namespaces, sessions, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { digestOf } from '../lib/crypto/secret.js'
-import type { SignedIn } from './actor.js'
+import type { ActorUser, SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
 import { actorColumns } from './authenticate.js'
 import { membershipCounts, qualified } from './roles.js'
@@ -23,7 +24,10 @@ export const sessionCookie = (ctx: Pick<Context, 'links'>) => (ctx.links.base.st
 /** The session of a browser (WB-10). */
 export interface Session {
   id: number
+  /** Of an administrator who acts as another user, the caller is that user. */
   caller: SignedIn
+  /** Whose session it is, while the caller is another user (WB-203). */
+  impersonator: ActorUser | null
   /** The file of the avatar, as in the `users` table. */
   avatar: string | null
   passwordExpired: boolean
@@ -53,6 +57,8 @@ const graceOfGroups = qualified(sql<number | null>`(select min(g.two_factor_grac
     select from ${namespaceAncestry} a join ${members} m on m.namespace_id in (a.ancestor_id, a.descendant_id)
     where g.id in (a.ancestor_id, a.descendant_id) and m.user_id = ${users.id} and ${membershipCounts}))`)
 
+const impersonated = alias(users, 'impersonated')
+
 const selectSession = statement('session by digest', (db) =>
   db
     .select({
@@ -71,9 +77,24 @@ const selectSession = statement('session by digest', (db) =>
       second_factor_skipped: sessions.second_factor_skipped,
       created_at: sessions.created_at,
       last_used_at: sessions.last_used_at,
+      impersonated: {
+        id: impersonated.id,
+        username: impersonated.username,
+        name: impersonated.name,
+        email: impersonated.email,
+        admin: impersonated.admin,
+        external: impersonated.external,
+        can_create_group: impersonated.can_create_group,
+        projects_limit: impersonated.projects_limit,
+        avatar: impersonated.avatar,
+        state: impersonated.state,
+        kind: impersonated.kind,
+        removal: impersonated.removal,
+      },
     })
     .from(sessions)
     .innerJoin(users, eq(users.id, sessions.user_id))
+    .leftJoin(impersonated, eq(impersonated.id, sessions.impersonates_id))
     .where(eq(sessions.digest, sql.placeholder('digest'))),
 )
 
@@ -95,11 +116,14 @@ export async function findSession(ctx: Context, value: string | undefined, addre
       await ctx.db.write.update(sessions).set({ last_used_at: now, address }).where(eq(sessions.id, found.id))
     })
   }
-  const { id, user, avatar, created_at } = found
+  const { id, user, created_at } = found
+  const other = ctx.config.impersonation && user.admin ? found.impersonated : null
+  const actsAs = other && mayBeImpersonated(other) ? other : null
   return {
     id,
-    caller: { user, token: { id: 0, kind: 'session', scopes: ['api'] } },
-    avatar,
+    caller: { ...(actsAs ? { user: actorOf(actsAs), sudoer: user } : { user }), token: { id: 0, kind: 'session', scopes: ['api'] } },
+    impersonator: actsAs ? user : null,
+    avatar: (actsAs ?? found).avatar,
     passwordExpired: found.password_expired,
     twoFactor: found.two_factor_enabled,
     awaitsSecondFactor: found.awaits_second_factor,
@@ -107,6 +131,21 @@ export async function findSession(ctx: Context, value: string | undefined, addre
     demand: await demandOf(ctx, found),
   }
 }
+
+/** Whether administrators may act as a user: people whose account is in use, but for other administrators (WB-203). */
+export const mayBeImpersonated = ({ state, kind, removal, admin }: Pick<typeof users.$inferSelect, 'state' | 'kind' | 'removal' | 'admin'>) =>
+  state === 'active' && kind === 'human' && removal === null && !admin
+
+const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: ActorUser): ActorUser => ({
+  id,
+  username,
+  name,
+  email,
+  admin,
+  external,
+  can_create_group,
+  projects_limit,
+})
 
 interface Demanded {
   two_factor_enabled: boolean

@@ -3,7 +3,7 @@ import type { Config } from '../config.js'
 import type { Database } from '../db/client.js'
 import type { SignedIn } from './actor.js'
 import { Counters } from './counters.js'
-import { RequestLimit } from './request-limit.js'
+import { type LiveLimits, RequestLimit } from './request-limit.js'
 import { Throttle } from './throttle.js'
 
 /** Callers, and addresses, that are remembered (SEC-150). */
@@ -21,12 +21,17 @@ export interface AccessState {
 }
 
 /** `now`: limits count by the clock of the machine, also in a service with a test clock. */
-export function createAccessState({ failedCredentials, requests }: Config, db: Database, now: () => Date): AccessState {
+export function createAccessState(
+  { failedCredentials, requests }: Config,
+  db: Database,
+  now: () => Date,
+  live?: () => Promise<LiveLimits>,
+): AccessState {
   const counters = new Counters(db, now)
   return {
     counters,
     throttle: new Throttle(failedCredentials, counters, now),
-    requestLimit: new RequestLimit(requests, counters, now),
+    requestLimit: new RequestLimit(requests, counters, now, live),
     recentCallers: new LRUCache(REMEMBERED),
     admittedAddresses: new LRUCache(REMEMBERED),
   }

@@ -26,6 +26,8 @@ import { MarkdownThread } from '../lib/text/markdown-thread.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
 import { type CacheCounts, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
+import { type PushedMetrics, pushedMetrics } from '../pushed-metrics.js'
+import { ErrorTracker } from '../services/core/error-tracker.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
@@ -65,6 +67,7 @@ export interface ContextOptions {
 export interface OpenContext extends Context {
   /** Monitors the storages while it is started. */
   storages: StorageWatch
+  samples: Pick<PushedMetrics, 'startSampling'>
   /** Waits for background work, then ends all git processes. The opener closes the database. */
   close(): Promise<void>
 }
@@ -89,8 +92,8 @@ export async function createContext(
 ): Promise<OpenContext> {
   const { workers, exclusion, argon2: shared, source = systemSource, markdown = MARKDOWN_PROGRAM } = options
   const { lists, rendered } = openCaches(db)
-  const metrics = await openMetrics(config, db, { lists, rendered })
   const settings = new SettingsCache(db, config.avatarService)
+  const metrics = pushedMetrics(await openMetrics(config, db, { lists, rendered }), settings.read)
   const parts: ContextParts = { config, db, log, options, metrics, settings }
   const { git, storages } = await openRepositories(parts, spawner)
   const { encryption, bucketOwner } = await openEncryption(config, db)
@@ -115,7 +118,7 @@ export async function createContext(
       rendered,
       settings,
     },
-    access: createAccessState(config, db, systemSource.now),
+    access: createAccessState(config, db, systemSource.now, settings.limits),
     cpu: { argon2: shared ?? new Argon2(config.argon2, workers), slices: new Slices() },
     process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },
     encryption,
@@ -123,9 +126,12 @@ export async function createContext(
     log,
     ...source,
     storages,
+    samples: metrics,
+    errors: new ErrorTracker({ caches: { settings } as Context['caches'], encryption, log, now: source.now }),
     async close() {
       stop.abort(new Error('the service is stopping'))
       await closeParts(ctx, shared !== undefined)
+      metrics.close()
     },
   }
   await claimStorages(ctx)
@@ -207,7 +213,10 @@ function openArchives({ config, log, options }: ContextParts): FileCache {
 
 function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: () => Context): Jobs {
   const hints = new LocalTasks({
-    onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
+    onFault: (fault, name) => {
+      log.error({ err: fault, job: name }, 'background work failed')
+      ctx().errors.report(fault, { job: name })
+    },
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
   })
   const worker = createWorker({
@@ -219,6 +228,7 @@ function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: ()
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
+      if (ended.end === 'failed') ctx().errors.report(ended.fault, { job: ended.kind, attempts: ended.attempts })
     },
     onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
   })

@@ -90,6 +90,7 @@ async function prepare(ctx: OpenContext, program: Opening['program'], first: Ope
     if (first.killed.length > 0) await program.recoverKilledProcess(ctx)
   }
   ctx.storages.start()
+  ctx.samples.startSampling()
   program.startContinuousRecovery(ctx)
 }
 

@@ -136,7 +136,7 @@ export class Connection extends pg.Client implements ServerConnection, ReadConne
       if (BEGINS_TRANSACTION.test(text)) inTransaction = true
       if (ENDS_TRANSACTION.test(text)) inTransaction = false
       const commits = !inTransaction
-      const stopTiming = startTiming('database')
+      const stopTiming = startTiming('database', text)
       const before = replicationTimeouts
       try {
         const result = await run()

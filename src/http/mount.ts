@@ -204,8 +204,14 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
  * Sends how many requests the caller has left, and fails with 429 if there are none (SEC-148, W-34). An invalid
  * credential counts against its IP address.
  */
-export async function countRequest({ access: { requestLimit } }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
-  const rateLimit = await requestLimit.count(userId, ip)
+export async function countRequest(
+  { access: { requestLimit } }: Context,
+  userId: number | null,
+  { ip }: FastifyRequest,
+  reply: FastifyReply,
+  to: 'api' | 'web' = 'api',
+) {
+  const rateLimit = await requestLimit.count(userId, ip, to)
   if (rateLimit) sendRateLimitHeaders(reply, rateLimit)
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { countLookups } from '../lib/async/call-times.js'
 
 /** JSON that has already been rendered. */
 export class Rendered {
@@ -69,6 +70,7 @@ export class RenderedCache {
     }
     this.hits += found.size
     this.misses += missing.length
+    countLookups(found.size, missing.length)
     if (missing.length > 0) {
       for (const item of await load(missing)) {
         const rendered = new Rendered(JSON.stringify(present(item)))

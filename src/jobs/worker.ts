@@ -295,7 +295,8 @@ class QueueWorker<C> implements Worker {
     const finished = this.#run(row, controller)
       .catch((fault: unknown): JobOutcome & { fault: unknown } => this.#failure(row, controller.signal, fault))
       .then((outcome) => {
-        const { fault, ...written } = { fault: undefined, ...outcome }
+        const { fault: thrown, ...written } = { fault: undefined, ...outcome }
+        const fault = thrown ?? (written.error === undefined ? undefined : new Error(written.error))
         this.#running.delete(row.id)
         if (written.end === 'done') this.#done++
         this.#outcomes.push(written)

@@ -183,7 +183,7 @@ async function stream({ ctx, minimumRate, buffered }: TransportOptions, call: Ca
     await out.delivered()
   } catch (error) {
     if (timedOut) refuseSlow(reply)
-    else if (!disconnected.signal.aborted) refuseFailed(request, reply, body, error)
+    else if (!disconnected.signal.aborted) refuseFailed(ctx, call, body, error)
   } finally {
     unwatch?.()
     readAhead?.destroy()
@@ -203,7 +203,8 @@ function refuseSlow(reply: FastifyReply): void {
 }
 
 /** Answers a failed request; after the first byte of the response, it can only close the connection. */
-function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readable | null, error: unknown): void {
+function refuseFailed(ctx: Pick<Context, 'errors'>, call: Call, body: Readable | null, error: unknown): void {
+  const { request, reply } = call
   if (body?.errored instanceof BodyRefused) {
     const { status, message, headers } = body.errored
     if (reply.raw.headersSent) reply.raw.destroy()
@@ -214,19 +215,23 @@ function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readab
   const busy = asUnavailable(error)
   if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
   else if (!isProtocolError) request.log.error({ err: error }, 'a Git call failed')
+  if (!isProtocolError) ctx.errors.report(error, { method: request.method, route: routeOf(call), request: request.id })
   if (reply.raw.headersSent) reply.raw.destroy()
   else if (isProtocolError) refuse(reply, 400, 'The request is not of the Git protocol', { connection: 'close' })
   else if (busy) refuse(reply, 503, `${busy.message}. Please try again.`, { 'retry-after': String(busy.retryAfter) })
   else refuse(reply, 500, 'Internal Server Error')
 }
 
+const routeOf = ({ advertises, service }: Call) => `/:project.git/${advertises ? 'info/refs' : service}`
+
 /** Logs and counts a request. */
-function record(ctx: Pick<Context, 'metrics'>, { request, reply, service, advertises, admitted }: Call, sent: number): void {
+function record(ctx: Pick<Context, 'metrics'>, call: Call, sent: number): void {
+  const { request, reply, service, admitted } = call
   const { method, ip } = request
   const { subject } = admitted
   const { user } = admitted.caller
   const about = { ...(user && { user: user.username }), ...(subject && { project: fullPathOf(subject.project) }) }
-  const route = `/:project.git/${advertises ? 'info/refs' : service}`
+  const route = routeOf(call)
   const { git, database } = request.spent
   const spent = { ms: Math.round(reply.elapsedTime), git_ms: Math.round(git), database_ms: Math.round(database) }
   request.log.info({ method, route, service, ...about, status: sentStatus(reply.raw), ...spent, bytes: sent, ip }, 'request')

@@ -1,14 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS, type Caller } from '../access/actor.js'
-import { endOfGrace } from '../access/sessions.js'
+import { endOfGrace, type Session } from '../access/sessions.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
 import type { Context } from '../context.js'
-import { conflict, Failure, type FailureKind, failureText, unauthenticated } from '../failures.js'
+import { conflict, Failure, type FailureKind, failureText, forbidden, unauthenticated } from '../failures.js'
 import { callerOfSession, sessionOf } from '../http/caller.js'
 import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/form.js'
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
+import { noDetails } from '../lib/async/call-times.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { onlyOnce } from '../services/core/sent-forms.js'
 import { drafted } from './drafts.js'
@@ -16,7 +17,7 @@ import { inUrl } from './links.js'
 import type { Answer, Form, Page, PageView, Sender, Submitted } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
-import { seedOf, viewOf } from './view.js'
+import { formSeedOf, seedOf, viewOf } from './view.js'
 
 /** Kinds of failures after which a form is shown again with what was typed (WB-6). */
 const SHOWN_AGAIN = new Set<FailureKind>(['invalid', 'conflict', 'unprocessable', 'too_many', 'method_not_allowed'])
@@ -29,6 +30,9 @@ const OPEN_TO_EXPIRED = new Set([PASSWORD_PAGE, '/-/profile/password', '/users/s
 const SECOND_FACTOR_PAGE = '/-/profile/two_factor_auth'
 const OPEN_WITHOUT_FACTOR = new Set([SECOND_FACTOR_PAGE, `${SECOND_FACTOR_PAGE}/skip`, '/users/sign_out'])
 
+/** What an administrator who acts as another user does not see: the account with its keys, tokens and passwords (WB-203). */
+const OWN_ACCOUNT = /^\/(?:-\/profile|oauth\/|users\/(?!sign_out$))/
+
 /** Whether a second factor is demanded that the user neither has nor may skip (any longer). */
 function needsSecondFactor({ session, now }: PageView): boolean {
   const demand = session?.demand
@@ -38,13 +42,16 @@ function needsSecondFactor({ session, now }: PageView): boolean {
 /** Answers a request for a page or with a form, for a known address (WB-1). */
 export async function answerPage(site: Sender, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
   const { ctx } = site
+  await keepDetails(ctx, request)
   const session = await sessionOf(ctx, request)
   const caller = callerOfSession(session)
   request.caller = caller
-  await countRequest(ctx, caller.user?.id ?? null, request, reply)
+  await countRequest(ctx, (session?.impersonator ?? caller.user)?.id ?? null, request, reply, 'web')
   const call = forCall(ctx, request, caller)
   const view = await viewOf(call, session, request, reply)
-  if ('submit' in declared) checkOrigin(ctx, declared, request)
+  if ('submit' in declared) checkOrigin(ctx, declared, request, session)
+  if (session?.impersonator && OWN_ACCOUNT.test(declared.at))
+    throw forbidden('This is open only to the owner of the account. Stop acting as them first.')
   if (session?.passwordExpired && caller.user && !OPEN_TO_EXPIRED.has(declared.at))
     return site.send(view, new Redirect(PASSWORD_PAGE), request, reply)
   if (caller.user && !session?.passwordExpired && needsSecondFactor(view) && !OPEN_WITHOUT_FACTOR.has(declared.at))
@@ -53,6 +60,11 @@ export async function answerPage(site: Sender, declared: Page | Form, params: Pa
   const run = () => ('submit' in declared ? submit(call, view, declared, bag, request) : show(call, view, declared, bag))
   const result = await runAsHolder(holderOfCall(caller.user?.id, request.ip), run)
   return site.send(view, result, request, reply)
+}
+
+/** Keeps what the call waits for, for the performance bar (WB-200). */
+export async function keepDetails(ctx: Context, { spent }: FastifyRequest): Promise<void> {
+  if ((await ctx.caches.settings.read()).performance_bar_enabled) spent.details ??= noDetails()
 }
 
 /** Browsers end the lines of what is typed with CR and LF. */
@@ -144,8 +156,10 @@ function submittedOf(failure: Failure, values: ParameterBag): Submitted {
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
 /** Refuses a form that another site sent, or that was made for another browser (WB-5). */
-function checkOrigin(ctx: Context, { ownProof }: Form, request: FastifyRequest): void {
+function checkOrigin(ctx: Context, { ownProof }: Form, request: FastifyRequest, session: Session | null): void {
   const token = (request.body as ParameterBag | undefined)?.['authenticity_token']
-  if (isFromElsewhere(ctx, request) || (!ownProof && !isFormToken(ctx, seedOf(ctx, request), token)))
+  const seed = seedOf(ctx, request)
+  const isOurs = seed !== undefined && isFormToken(ctx, formSeedOf(seed, session), token)
+  if (isFromElsewhere(ctx, request) || (!ownProof && !isOurs))
     throw new Failure('unprocessable', { error: 'This form has expired, or was sent by another site. Go back, reload the page and send it again.' })
 }

@@ -11,11 +11,14 @@ import * as adminApplications from './pages/admin/applications.js'
 import * as adminAudit from './pages/admin/audit-log.js'
 import * as adminBroadcasts from './pages/admin/broadcasts.js'
 import * as adminGroups from './pages/admin/groups.js'
+import * as adminHeld from './pages/admin/held-texts.js'
 import * as adminHooks from './pages/admin/hooks.js'
+import * as adminImpersonation from './pages/admin/impersonation.js'
 import * as adminJobs from './pages/admin/jobs.js'
 import * as adminOverview from './pages/admin/overview.js'
 import * as adminProjects from './pages/admin/projects.js'
 import * as adminProviders from './pages/admin/providers.js'
+import * as adminLimits from './pages/admin/request-limits.js'
 import * as adminSettings from './pages/admin/settings.js'
 import * as adminUser from './pages/admin/user.js'
 import * as adminImport from './pages/admin/user-import.js'
@@ -31,6 +34,7 @@ import * as releases from './pages/code/releases.js'
 import * as social from './pages/code/social.js'
 import * as tree from './pages/code/tree.js'
 import * as help from './pages/help/help.js'
+import * as pageErrors from './pages/help/page-errors.js'
 import * as groups from './pages/home/groups.js'
 import * as home from './pages/home/home.js'
 import * as authorize from './pages/oauth/authorize.js'
@@ -88,6 +92,8 @@ export const pages: Page[] = [
   adminBroadcasts.broadcastsPage,
   adminBroadcasts.editBroadcastPage,
   adminReports.abuseReportsPage,
+  adminLimits.requestLimitsPage,
+  adminHeld.heldTextsPage,
   adminAudit.auditLogPage,
   adminAudit.auditExport,
   adminJobs.jobsPage,
@@ -220,6 +226,9 @@ export const forms: Form[] = [
   ...Object.values(adminUser.userCredentials),
   adminUser.userIdentity,
   adminUser.userRemoval,
+  adminProviders.providerTest,
+  adminImpersonation.impersonationStart,
+  adminImpersonation.impersonationEnd,
   adminGroups.groupRemoval,
   adminGroups.groupRestoration,
   adminProjects.projectStorage,
@@ -232,6 +241,11 @@ export const forms: Form[] = [
   adminBroadcasts.broadcastRemoval,
   adminBroadcasts.broadcastDismissal,
   adminReports.abuseReportClosing,
+  adminLimits.requestLimitForm,
+  adminLimits.requestLimitRemoval,
+  adminHeld.heldTextRelease,
+  adminHeld.heldTextRemoval,
+  pageErrors.pageErrorForm,
   adminJobs.jobRetry,
   adminJobs.jobsRetry,
   adminJobs.jobRemoval,

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { seesPerformanceBar } from '../access/performance-bar.js'
 import { formerProjectId, fullPathOf, getProjectFor } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { Failure, noSuchRoute, nullOnFailure, unauthenticated } from '../failures.js'
@@ -11,7 +12,7 @@ import { emptyParameterBag, type ParameterBag } from '../http/form.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
 import { diagramServer } from '../services/markdown/relative.js'
 import { Assets } from './assets.js'
-import { answerPage } from './call.js'
+import { answerPage, keepDetails } from './call.js'
 import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
@@ -123,6 +124,7 @@ export class Site implements Sender {
 
   /** Serves a page or form below a project, a group or a user; 404 if there is none. */
   async serveBelow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    await keepDetails(this.ctx, request)
     const found = await this.#paths.find(this.ctx, request)
     if (!found) throw noSuchRoute()
     if ('to' in found) return reply.redirect(found.to, 302)
@@ -182,7 +184,8 @@ export class Site implements Sender {
       return reply.header('cache-control', 'no-store').redirect(to, 303)
     }
     const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer) : null
-    const text = documentOf(result, view, await this.assets.links(), waiting)
+    const costs = await shownCosts(ctx, view, result, request, reply)
+    const text = documentOf(result, view, await this.assets.links(), { waiting, costs })
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
     reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })
@@ -215,6 +218,13 @@ export class Site implements Sender {
     await this.send({ ...view, flash: null }, errorPage(failure, view), request, reply)
     return true
   }
+}
+
+/** What the performance bar shows of a call; null for those who do not see it (WB-200). */
+async function shownCosts({ db }: Context, { viewer, settings }: PageView, { status = 200 }: Html, { spent }: FastifyRequest, reply: FastifyReply) {
+  const { details } = spent
+  if (!viewer || !details || status >= 500 || !(await seesPerformanceBar(db, viewer, settings))) return null
+  return { ms: reply.elapsedTime, git_ms: spent.git, database_ms: spent.database, details }
 }
 
 const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>

@@ -14,6 +14,9 @@ import { proxiedPerson } from './session/proxied.js'
 export const seedOf = (ctx: Pick<Context, 'links'>, { headers }: FastifyRequest): string | undefined =>
   sessionValue(ctx, headers) ?? parseCookie(headers.cookie ?? '')[visitorCookie(ctx)]
 
+/** What the tokens of forms are made for: also whom an administrator acts as, so that no form is sent as another person. */
+export const formSeedOf = (seed: string, session: Session | null) => (session?.impersonator ? `${seed} as ${session.caller.user.id}` : seed)
+
 /** What the components of a page need. */
 export async function viewOf(ctx: Context, session: Session | null, request: FastifyRequest, reply: FastifyReply): Promise<PageView> {
   const { settings } = ctx.caches
@@ -46,7 +49,7 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
         setCookie(ctx, reply, { name: visitorCookie(ctx), value: seed })
       }
       // one for a page: its forms are many, and random bytes are not compressed
-      token ??= formTokenFor(ctx, seed)
+      token ??= formTokenFor(ctx, formSeedOf(seed, session))
       return token
     },
     formKey() {

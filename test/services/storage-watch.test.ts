@@ -190,6 +190,21 @@ describe('a storage that fails (SEC-188)', () => {
     })
   })
 
+  it('a check makes as many attempts as circuitbreaker_access_retries says', async () => {
+    for (const attempts of [1, 5]) {
+      await setSettings(t.ctx, { ...FAST, circuitbreaker_access_retries: attempts })
+      await t.ctx.db.write.delete(storageFailures)
+      const probed: Record<string, number> = {}
+      const watch = watchWith(async (_, access) => {
+        probed[access] = (probed[access] ?? 0) + 1
+        throw new Error('it fails')
+      })
+      await watch.checkAll()
+      expect(Object.values(probed)).toEqual(Object.values(probed).map(() => attempts))
+      expect(probed['read']).toBe(attempts)
+    }
+  })
+
   it('failures that several processes find in one interval count once', async () => {
     await setSettings(t.ctx, { ...FAST, circuitbreaker_check_interval: 60, circuitbreaker_storage_timeout: 60 })
     const failing = () => watchWith(() => Promise.reject(new Error('EIO')))

@@ -24,7 +24,8 @@ import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
 
 /** Statements that are not caused by a call: reading the settings, recording the use of a token, polling for jobs. */
-const IN_BETWEEN = /^(select ("\w+", )*"\w+" from "application_settings"|update "tokens" set "last_used_at"|\/\* (jobs|storages) \*\/)/
+const IN_BETWEEN =
+  /^(select ("\w+", )*"\w+" from "(application_settings"|request_limits"|broadcast_messages" where)|update "tokens" set "last_used_at"|\/\* (jobs|storages) \*\/)/
 const START = 'start'
 /** How long calls may still run after the tests of a file, in milliseconds. */
 const PATIENCE = 1_000

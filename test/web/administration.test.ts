@@ -1,5 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { printFaults } from '../../src/cli/commands/doctor.js'
+import { recordCheck } from '../../src/services/core/last-checks.js'
 import { updateUser } from '../../src/services/identity/user-update.js'
 import { forms, pages } from '../../src/web/index.js'
 import { testApp } from '../support/app.js'
@@ -47,6 +49,15 @@ describe('administration', () => {
       }
     expect((await user.open('/dashboard')).$('a[href="/admin"]').length).toBe(0)
     expect((await admin.open('/dashboard')).$('a[href="/admin"]').length).toBe(1)
+  })
+
+  it('says what the last backup and the doctor have found (WB-205)', async () => {
+    expect((await admin.open('/admin')).text).toContain('None is known: roost backup makes one.')
+    await printFaults(t.ctx, { json: true })
+    await recordCheck(t.ctx, 'backup', true, '3 repositories, 1.5 MiB, in /backups/<b>1</b>')
+    const page = await admin.open('/admin')
+    expect(page.text).toMatch(/Doctor (good|look at it)[^:]*: \d+ faults/)
+    expect(page.text).toContain(': 3 repositories, 1.5 MiB, in /backups/<b>1</b>')
   })
 
   it('begins with what there is, how it works, and what waits (WB-171)', async () => {

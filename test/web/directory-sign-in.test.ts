@@ -269,3 +269,30 @@ describe('people who leave the directory', () => {
     expect((await findUser(person.dn))?.state).toBe('active')
   })
 })
+
+describe('testing a provider', () => {
+  it('says on its page whether it answers, and keeps that (WB-205)', async () => {
+    const admin = await anAdmin(t.ctx)
+    const locally = async ({ username, password }: { username: string; password: string }) => {
+      const browser = aBrowser()
+      await browser.open('/users/sign_in')
+      await browser.submit('/users/sign_in', { 'user[login]': username, 'user[password]': password, 'user[provider]': '' })
+      return browser
+    }
+    const browser = await locally(admin)
+    const test = async (name: string) => {
+      await browser.open('/admin/sign_in_providers')
+      return browser.submit(`/admin/sign_in_providers/${name}/test`)
+    }
+    expect((await test('staff')).text).toContain('staff: the account of this service was taken in ')
+    expect((await test('template')).text).toContain('template: it has answered in ')
+    const closed = await test('closed')
+    expect(closed.$('.flash.alert').text()).toContain('ECONNREFUSED')
+    expect(closed.text).not.toContain('of the service.')
+    const page = await browser.open('/admin/sign_in_providers')
+    expect(page.text.match(/(?:not )?reached/g)).toEqual(['reached', 'reached', 'not reached'])
+    const own = await locally(await aUser(t.ctx))
+    const token = String((await own.open('/-/profile')).$('[name=authenticity_token]').val())
+    expect((await own.post('/admin/sign_in_providers/staff/test', { authenticity_token: token })).status).toBe(404)
+  })
+})

@@ -317,6 +317,21 @@ describe('groups of a provider', () => {
   })
 })
 
+describe('testing a provider', () => {
+  it('reads its metadata, and says if they cannot be read (WB-205)', async () => {
+    const browser = aBrowser()
+    await browser.signIn(await anAdmin(t.ctx))
+    const test = async (name: string) => {
+      await browser.open('/admin/sign_in_providers')
+      return browser.submit(`/admin/sign_in_providers/${name}/test`)
+    }
+    expect((await test('company')).$('.flash.notice').text()).toMatch(/^company: its metadata were read in \d+ ms\.$/)
+    provider.down = true
+    expect((await test('company')).$('.flash.alert').text()).toMatch(/^company: .*503\.$/)
+    expect((await browser.open('/admin/sign_in_providers')).text).toContain('not reached')
+  })
+})
+
 describe('connected accounts', () => {
   it('are connected by a verified address where that is configured (WB-45)', async () => {
     const who = await aUser(t.ctx)

@@ -53,8 +53,15 @@ async function backup(folder: string, { verify: verifies, lfs, json }: BackupOpt
   await checkInstance(config)
   await makeFolder(folder, config)
   await withContext(config, async (ctx, databaseUrl) => {
-    const { backUp } = await import('../../services/operations/backup.js')
-    const { repositories, gone, secret } = await withProgress('repositories', (onProgress) => backUp(ctx, databaseUrl, folder, { lfs, onProgress }))
+    const { backUp, backupBytes } = await import('../../services/operations/backup.js')
+    const { recordCheck } = await import('../../services/core/last-checks.js')
+    const made = withProgress('repositories', (onProgress) => backUp(ctx, databaseUrl, folder, { lfs, onProgress }))
+    const { repositories, gone, secret } = await made.catch(async (error: Error) => {
+      await recordCheck(ctx, 'backup', false, `it failed: ${error.message}`)
+      throw error
+    })
+    const mebibytes = (await backupBytes(folder)) / 2 ** 20
+    await recordCheck(ctx, 'backup', true, `${repositories.length} repositories, ${mebibytes.toFixed(1)} MiB, in ${folder}`)
     if (json) return printJson({ folder, repositories: repositories.length, gone })
     const without = gone.length > 0 ? `, without ${gone.length} projects that were deleted meanwhile` : ''
     await print(`${repositories.length} repositories and all rows are in ${folder}${without}\n`)

@@ -46,6 +46,13 @@ export async function printFaults(ctx: Context, { repair, full, json }: Options)
       if (json) await printJson({ ...shown(fault), repaired: false, outcome: STILL_THERE })
       else await print(`${lineOf(fault)}  could not be repaired: ${STILL_THERE}\n`)
     })
+  const { recordCheck } = await import('../../services/core/last-checks.js')
+  await recordCheck(
+    ctx,
+    'doctor',
+    left === 0,
+    `${found} faults${repair ? `, ${found - left} of them repaired` : ''}${full ? ', all objects read' : ''}`,
+  )
   if (!json) await print(repair ? `${found} faults, ${found - left} of them repaired\n` : `${found} faults\n`)
   if (left > 0) process.exitCode = 1
 }

@@ -143,6 +143,8 @@ export const sessions = pgTable(
     second_factor_skipped: boolean().notNull().default(false),
     /** The provider that the user signed in with; null: here. */
     provider: text(),
+    /** Whom the administrator acts as (WB-203). */
+    impersonates_id: ref().references(() => users.id, { onDelete: 'set null' }),
     created_at: moment().notNull(),
     /** To the minute. */
     last_used_at: moment().notNull(),
@@ -151,6 +153,7 @@ export const sessions = pgTable(
     uniqueIndex('sessions_digest_key').on(t.digest),
     index('sessions_user_id_idx').on(t.user_id, t.id),
     index('sessions_last_used_at_idx').on(t.last_used_at),
+    index('sessions_impersonates_id_idx').on(t.impersonates_id).where(sql`${t.impersonates_id} is not null`),
   ],
 )
 

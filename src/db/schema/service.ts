@@ -1,5 +1,7 @@
 import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
+import { NOTEABLES } from './notes.js'
+import { projects } from './projects.js'
 import { users } from './users.js'
 
 /** One row with the settings that were changed; the others have their defaults. */
@@ -101,3 +103,52 @@ export const abuseReports = pgTable(
   },
   (t) => [uniqueIndex('abuse_reports_reporter_id_user_id_key').on(t.reporter_id, t.user_id), index('abuse_reports_user_id_idx').on(t.user_id)],
 )
+
+/** Texts that the spam filter holds until an administrator has read them (WB-202). */
+export const heldTexts = pgTable(
+  'held_texts',
+  {
+    id: id(),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    /** Null for a personal snippet. */
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    kind: text({ enum: ['issue', 'note', 'snippet'] }).notNull(),
+    /** For a note: what it is about. A commit has its id in `data`. */
+    noteable_type: text({ enum: NOTEABLES }),
+    noteable_id: ref(),
+    /** What the text is made from when it is released. */
+    data: jsonb().$type<Record<string, unknown>>().notNull(),
+    /** The text that the filter has marked. */
+    text: text().notNull(),
+    address: text().notNull(),
+    user_agent: text().notNull(),
+    created_at: moment().notNull(),
+  },
+  (t) => [index('held_texts_user_id_idx').on(t.user_id), index('held_texts_project_id_idx').on(t.project_id)],
+)
+
+/** The limits of requests of single users and addresses, in place of the general ones (WB-206). */
+export const requestLimits = pgTable(
+  'request_limits',
+  {
+    id: id(),
+    /** Either this or `address` is set. */
+    user_id: ref().references(() => users.id, { onDelete: 'cascade' }),
+    address: text(),
+    /** Requests in a period; 0: no limit. */
+    requests: integer().notNull(),
+    created_at: moment().notNull(),
+  },
+  (t) => [uniqueIndex('request_limits_user_id_key').on(t.user_id), uniqueIndex('request_limits_address_key').on(t.address)],
+)
+
+/** What was found at the last backup, run of the doctor and check of a provider of sign-ins (WB-205). */
+export const lastChecks = pgTable('last_checks', {
+  /** `backup`, `doctor`, or `provider` and its name. */
+  name: text().primaryKey(),
+  good: boolean().notNull(),
+  message: text().notNull(),
+  checked_at: moment().notNull(),
+})

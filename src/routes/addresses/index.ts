@@ -186,7 +186,8 @@ export const addresses: Address[] = [
 ]
 
 /** A project's path is a namespace and a name at least; the older form of an address has no `-/`. */
-const BELOW = /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets|exports)\/(?<rest>[\s\S]+)$/
+const BELOW =
+  /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets|exports)\/(?<rest>[\s\S]+)$/
 
 /** The address of a path, with its parameters; `%2F` in it is a slash. Null for any other path. */
 export function addressOf(path: string): { address: Address; params: Record<string, string> } | null {

@@ -170,7 +170,7 @@ export const snippets = [
     input: creation(z.object({ ...newSnippet, visibility: oneOf(VISIBILITIES) })),
     output: Snippet,
     async handler({ ctx, caller, subject, input, view }) {
-      const id = await createSnippet(ctx, caller, subject.project.id, input)
+      const id = await createSnippet(ctx, caller, subject, input)
       return presentSnippet(await getProjectSnippet(ctx, subject, caller, id), view)
     },
   }),

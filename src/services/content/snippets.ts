@@ -18,6 +18,7 @@ import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { createdNow } from '../core/created-now.js'
 import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
+import { checkSpam } from '../core/spam-filter.js'
 import { recordUserAgent } from '../identity/user-agents.js'
 import { userRefColumns } from '../identity/user-ref.js'
 
@@ -212,15 +213,24 @@ async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, c
 export async function createSnippet(
   ctx: Context,
   caller: SignedIn,
-  projectId: number | null,
+  subject: ProjectSubject | null,
   input: SnippetInput & { title: string },
 ): Promise<number> {
-  if (projectId === null && caller.user.external) throw forbidden()
+  if (subject === null && caller.user.external) throw forbidden()
+  const projectId = subject?.project.id ?? null
   const given = normaliseInput(input, null)
   const missing = (['file_name', 'content'] as const).filter((name) => given[name] === undefined)
   if (missing.length > 0) throw invalidInput(missing.map((name) => `${name} is missing`).join(', '))
   const visibility = given.visibility ?? (await readSettings(ctx)).default_snippet_visibility
   await checkFaults(ctx, caller, { ...given, visibility })
+  await checkSpam(ctx, caller, {
+    kind: 'snippet',
+    text: [given.title, given.description, given.content].filter(Boolean).join('\n\n'),
+    project_id: projectId,
+    data: { ...given, visibility },
+    isPublic: visibility === 'public' && (subject === null || subject.project.visibility === VISIBILITY_LEVEL.public),
+    byMember: subject !== null && subject.level > 0,
+  })
   const values = {
     project_id: projectId,
     author_id: caller.user.id,

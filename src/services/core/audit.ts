@@ -24,6 +24,7 @@ export type AuditAction =
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`
   | 'session_ended'
+  | `impersonation_${'started' | 'ended'}`
   | `two_factor_${'enabled' | 'disabled'}`
   | 'recovery_codes_created'
   | `security_key_${'added' | 'removed'}`
@@ -32,6 +33,8 @@ export type AuditAction =
   | `jobs_${'retried' | 'removed'}`
   | `broadcast_message_${'added' | 'updated' | 'removed'}`
   | 'abuse_report_closed'
+  | `request_limit_${'set' | 'removed'}`
+  | `held_text_${'released' | 'removed'}`
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`
   | `variable_${'added' | 'updated' | 'removed'}`

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Database } from '../../db/client.js'
 import { listVersions } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import { countLookups } from '../../lib/async/call-times.js'
 import { limits, type Page, type Paging } from './page.js'
 
 type ProjectListKind = 'issues' | 'merge_requests'
@@ -68,6 +69,7 @@ export class ListCache {
     const missing = ids.filter((id) => !found.has(id))
     this.hits += found.size
     this.misses += missing.length
+    countLookups(found.size, missing.length)
     for (const { id, version, totals } of missing.length > 0 ? await count(missing) : []) {
       found.set(id, totals)
       if (version !== null) this.#totals.set(`${key} ${id}`, { version, totals })
@@ -101,9 +103,11 @@ export class ListCache {
     const known = version && key !== null ? this.#known.get(`${kind} ${version} ${key}`) : undefined
     if (known !== undefined) {
       this.hits++
+      countLookups(1, 0)
       return { total: known, version }
     }
     this.misses++
+    countLookups(0, 1)
     const [counted = { total: 0, version: null }] = await count()
     if (counted.version && key !== null) this.#known.set(`${kind} ${counted.version} ${key}`, counted.total)
     return counted

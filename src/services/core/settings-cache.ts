@@ -1,6 +1,7 @@
 import { asc, eq, gt, sql } from 'drizzle-orm'
+import { callerName, type LiveLimits } from '../../access/request-limit.js'
 import type { Database } from '../../db/client.js'
-import { applicationSettings, broadcastMessages } from '../../db/schema/index.js'
+import { applicationSettings, broadcastMessages, requestLimits } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { type Settings, withDefaults } from './settings-table.js'
 
@@ -21,12 +22,17 @@ const selectBroadcasts = statement('broadcast messages', (db) =>
     .limit(MAX_BROADCASTS),
 )
 
+/** The most callers with limits of their own. */
+export const MAX_OWN_LIMITS = 1_000
+
+const selectLimits = statement('limits of requests', (db) => db.select().from(requestLimits).orderBy(asc(requestLimits.id)).limit(MAX_OWN_LIMITS))
+
 /** How long settings are cached, and so how late a process may see a change made by another one. */
 const CACHE_TTL_MS = 1_000
 
 /** Caches the settings, and the messages for all pages: at most one read of both per second. */
 export class SettingsCache {
-  #cached: { until: number; settings: Promise<Settings>; broadcasts: Promise<BroadcastMessage[]> } | undefined
+  #cached: { until: number; settings: Promise<Settings>; broadcasts: Promise<BroadcastMessage[]>; limits: Promise<LiveLimits> } | undefined
 
   /** `configuredAvatarService`: the URL template of the configuration, with `%{hash}`. */
   constructor(
@@ -39,13 +45,18 @@ export class SettingsCache {
   /** The messages that are over later than now. */
   broadcasts = (): Promise<BroadcastMessage[]> => this.#current().broadcasts
 
+  /** The limits of requests that administrators have set. */
+  limits = (): Promise<LiveLimits> => this.#current().limits
+
   #current() {
     const now = Date.now()
     if (this.#cached && this.#cached.until > now) return this.#cached
     const broadcasts = selectBroadcasts(this.db, null).execute()
+    const own = selectLimits(this.db, null).execute()
     const settings = Promise.all([selectSettings(this.db, null).execute(), broadcasts]).then(([[row]]) => withDefaults(row?.values ?? {}))
-    this.#cached = { until: now + CACHE_TTL_MS, settings, broadcasts }
-    for (const read of [settings, broadcasts]) read.catch(() => this.invalidate())
+    const limits = Promise.all([settings, own]).then(([values, rows]) => limitsOf(values, rows))
+    this.#cached = { until: now + CACHE_TTL_MS, settings, broadcasts, limits }
+    for (const read of [settings, broadcasts, limits]) read.catch(() => this.invalidate())
     return this.#cached
   }
 
@@ -60,3 +71,22 @@ export class SettingsCache {
     this.#cached = undefined
   }
 }
+
+const limitsOf = (values: Settings, own: (typeof requestLimits.$inferSelect)[]): LiveLimits => ({
+  unauthenticated: {
+    enabled: values.throttle_unauthenticated_enabled,
+    requests: values.throttle_unauthenticated_requests_per_period,
+    period: values.throttle_unauthenticated_period_in_seconds,
+  },
+  api: {
+    enabled: values.throttle_authenticated_api_enabled,
+    requests: values.throttle_authenticated_api_requests_per_period,
+    period: values.throttle_authenticated_api_period_in_seconds,
+  },
+  web: {
+    enabled: values.throttle_authenticated_web_enabled,
+    requests: values.throttle_authenticated_web_requests_per_period,
+    period: values.throttle_authenticated_web_period_in_seconds,
+  },
+  own: new Map(own.map(({ user_id, address, requests }) => [callerName(user_id, address), requests])),
+})

@@ -35,11 +35,11 @@ const secret = (check: 'dsn' | 'any' = 'any', effect: string | null = null): Att
   effect,
 })
 const duration = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
-const textWithDefault = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({
+const textWithDefault = (value: string, effect: string): Attribute<'text', string | null> & { check: 'any' } => ({
   kind: 'text',
   default: value,
   check: 'any',
-  effect: null,
+  effect,
 })
 /** An integer that is always set. */
 const count = (value: number, bounds: Omit<Bounds, 'present'>, effect: string | null = null): Attribute<'int', number> & Bounds => ({
@@ -90,8 +90,11 @@ export const SETTINGS = {
   admin_notification_email: text('address that damage found by repository checks, and accounts that wait for approval, are mailed to', 'email'),
   after_sign_out_path: text('where signing out leads', 'url'),
   after_sign_up_text: text('text that is shown after signing up, in Markdown'),
-  spamfilter_api_key: secret(),
-  spamfilter_enabled: bool(false),
+  spamfilter_api_key: secret('any', 'key for the spam filter'),
+  spamfilter_enabled: bool(
+    false,
+    'whether public texts of new users are checked by the spam filter that `ROOST_SPAM_FILTER_URL` names, and held if it marks them',
+  ),
   circuitbreaker_access_retries: count(3, { least: 1 }, 'number of attempts of one check of a storage'),
   circuitbreaker_check_interval: count(1, { least: 0 }, 'seconds between two checks of a storage; 0: one a second'),
   circuitbreaker_failure_count_threshold: count(
@@ -105,8 +108,8 @@ export const SETTINGS = {
     'seconds after the last failed check after which the storage is tried again at the latest; 0: no call is ever refused',
   ),
   circuitbreaker_storage_timeout: count(15, { least: 0 }, 'seconds after which a check that hangs has failed; at least half a second'),
-  clientside_errtracker_dsn: secret('dsn'),
-  clientside_errtracker_enabled: bool(false),
+  clientside_errtracker_dsn: secret('dsn', 'DSN of the tracker that gets errors of the page script; the service sends them on'),
+  clientside_errtracker_enabled: bool(false, 'whether errors of the page script are sent to `clientside_errtracker_dsn`'),
   container_registry_token_expire_delay: count(5, { above: 0 }),
   default_artifacts_expire_in: duration('30 days'),
   default_branch_protection: level(
@@ -157,22 +160,30 @@ export const SETTINGS = {
   max_artifacts_size: count(100, { above: 0 }),
   max_attachment_size: count(10, { above: 0 }, 'maximum size of an uploaded file in MiB'),
   max_pages_size: count(100, { least: 0 }),
-  metrics_enabled: bool(false),
-  metrics_host: textWithDefault('localhost'),
-  metrics_method_call_threshold: count(10, { least: 0 }),
-  metrics_packet_size: count(1, { least: 0 }),
-  metrics_pool_size: count(16, { least: 0 }),
-  metrics_port: count(8089, { least: 0, below: 65_536 }),
-  metrics_sample_interval: count(15, { least: 0 }),
-  metrics_timeout: count(10, { least: 0 }),
+  metrics_enabled: bool(false, 'whether each process sends what it counts over UDP, as points in the line protocol of InfluxDB'),
+  metrics_host: textWithDefault('localhost', 'host that takes the points'),
+  metrics_method_call_threshold: count(
+    10,
+    { least: 0 },
+    'milliseconds above which a request, a git process, a job or the delivery of a webhook becomes a point',
+  ),
+  metrics_packet_size: count(1, { least: 0 }, 'number of points in a packet; one that is not full is sent after a second'),
+  metrics_pool_size: count(16, { least: 0 }, 'number of packets, each on its own socket, that are sent at a time; at most 64'),
+  metrics_port: count(8089, { least: 0, below: 65_536 }, 'UDP port of `metrics_host`'),
+  metrics_sample_interval: count(15, { least: 0 }, 'seconds between samples of the gauges and counters of a process; 0: none'),
+  metrics_timeout: count(10, { least: 0 }, 'seconds after which a packet that cannot be sent is dropped; at least one'),
   password_authentication_enabled_for_web: bool(true, 'whether passwords sign in to pages, and the OAuth password grant issues tokens'),
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP accepts passwords as well as tokens'),
-  performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
-  performance_bar_enabled: bool(false),
+  performance_bar_allowed_group_id: {
+    kind: 'group' as const,
+    default: null as string | null,
+    effect: 'group whose members see the performance bar, besides administrators',
+  },
+  performance_bar_enabled: bool(false, 'whether pages end with a bar that says what they cost: time, statements, git processes, cache hits'),
   diagram_enabled: bool(false, 'whether pages show blocks of PlantUML in Markdown as pictures of the server of `diagram_url`'),
   diagram_url: text('address of a PlantUML server that browsers can reach; it gets the text of diagrams', 'url'),
   polling_interval_multiplier: decimal<number>(1, { present: true, least: 0 }, 'factor of the `Poll-Interval` header of endpoints that clients poll'),
-  project_export_enabled: bool(true),
+  project_export_enabled: bool(true, 'whether maintainers can make archives of projects ([how](administration.md#projects-as-archives))'),
   monitoring_metrics_enabled: bool(
     false,
     'whether administrators may read `/-/metrics` with a token of scope `api`, besides those whom `METRICS_TOKEN` and `METRICS_ALLOWED` admit',
@@ -194,8 +205,8 @@ export const SETTINGS = {
     false,
     'whether new users are mailed a link to confirm their address, and cannot use their password before; only with mail',
   ),
-  errtracker_dsn: secret('dsn'),
-  errtracker_enabled: bool(false),
+  errtracker_dsn: secret('dsn', 'DSN of a tracker that speaks the protocol of Sentry; it may be on the local network'),
+  errtracker_enabled: bool(false, 'whether errors of the service, 5xx and failed jobs, are sent to `errtracker_dsn`'),
   session_expire_delay: count(10_080, { least: 0 }, 'minutes after its last use for which a browser stays signed in'),
   shared_runners_enabled: bool(true, 'whether shared runners are enabled in a new project that is created without a choice'),
   shared_runners_text: text('text on the page of the pipelines of projects with shared runners, in Markdown'),
@@ -243,6 +254,24 @@ export const SETTINGS = {
     'whether the service is read-only: what writes answers 503, over the API, pages, Git and LFS, but for signing in and these settings; background jobs go on',
   ),
   maintenance_mode_message: text('text that is shown to everybody, and answered to what writes, while the service is read-only'),
+  throttle_unauthenticated_enabled: bool(
+    false,
+    'whether requests without a credential are limited by these settings, in place of `ROOST_REQUESTS_PER_ADDRESS`',
+  ),
+  throttle_unauthenticated_requests_per_period: count(3_600, { least: 1 }, 'requests of an address in a period'),
+  throttle_unauthenticated_period_in_seconds: count(3_600, { least: 1, most: 86_400 }, 'seconds of a period'),
+  throttle_authenticated_api_enabled: bool(
+    false,
+    'whether calls of users to the API are limited by these settings, in place of `ROOST_REQUESTS_PER_USER`',
+  ),
+  throttle_authenticated_api_requests_per_period: count(7_200, { least: 1 }, 'calls of a user to the API in a period'),
+  throttle_authenticated_api_period_in_seconds: count(3_600, { least: 1, most: 86_400 }, 'seconds of a period'),
+  throttle_authenticated_web_enabled: bool(
+    false,
+    'whether requests of users for pages are limited by these settings, in place of `ROOST_REQUESTS_PER_USER`',
+  ),
+  throttle_authenticated_web_requests_per_period: count(7_200, { least: 1 }, 'requests of a user for pages in a period'),
+  throttle_authenticated_web_period_in_seconds: count(3_600, { least: 1, most: 86_400 }, 'seconds of a period'),
 }
 
 export type SettingName = keyof typeof SETTINGS
@@ -257,34 +286,15 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
   ...Object.fromEntries(Object.entries(stored).filter(([name, value]) => value !== null || SETTINGS[name as SettingName]?.kind !== 'int')),
 })
 
-const NO_BAR = 'pages have no performance bar; the log and `/-/metrics` have its numbers'
-const NO_TRACKER = 'there is no error tracker; the log has the errors'
 const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
-const PULLED = 'values are asked for by Prometheus, none are sent'
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
-  spamfilter_api_key: 'no spam filter is called',
-  spamfilter_enabled: 'no spam filter is called',
-  clientside_errtracker_dsn: NO_TRACKER,
-  clientside_errtracker_enabled: NO_TRACKER,
   container_registry_token_expire_delay: 'there is no container registry',
   default_artifacts_expire_in: NO_ARTIFACTS,
-  help_page_hide_commercial_content: 'no page has any',
+  help_page_hide_commercial_content: 'there is no commercial content to hide',
   max_artifacts_size: NO_ARTIFACTS,
   max_pages_size: NO_ARTIFACTS,
-  metrics_enabled: PULLED,
-  metrics_host: PULLED,
-  metrics_method_call_threshold: PULLED,
-  metrics_packet_size: PULLED,
-  metrics_pool_size: PULLED,
-  metrics_port: PULLED,
-  metrics_sample_interval: PULLED,
-  metrics_timeout: PULLED,
-  performance_bar_allowed_group_id: NO_BAR,
-  performance_bar_enabled: NO_BAR,
-  errtracker_dsn: NO_TRACKER,
-  errtracker_enabled: NO_TRACKER,
   terminal_max_session_time: 'there is no web terminal',
   usage_ping_enabled: 'the service sends no reports',
   version_check_enabled: 'the service does not look for newer versions',

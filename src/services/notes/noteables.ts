@@ -8,6 +8,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { mergeRequests, type NOTEABLES, notes } from '../../db/schema/index.js'
 import type { Commit } from '../../git/types.js'
+import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import type { Target, TargetType } from '../activity/subscriptions.js'
 import { readersAmong } from '../issuables/issues/readers.js'
 import { readersAmong as requestReaders } from '../issuables/merge-requests/reading/readers.js'
@@ -22,6 +23,8 @@ export interface Noteable {
   /** Null for snippets and commits. */
   iid: number | null
   author_id: number | null
+  /** All who see the project see it. */
+  open: boolean
   /** For a commit only. */
   commit: Commit | null
 }
@@ -45,7 +48,15 @@ export const aboutIssue = (subject: IssueSubject): NoteableSubject => {
     ...subject,
     issue: subject,
     request: null,
-    noteable: { type: 'Issue', project_id: project.id, id: issue.id, iid: issue.iid, author_id: issue.author_id, commit: null },
+    noteable: {
+      type: 'Issue',
+      project_id: project.id,
+      id: issue.id,
+      iid: issue.iid,
+      author_id: issue.author_id,
+      open: !issue.confidential,
+      commit: null,
+    },
     readersAmong: (tx, candidates) => readersAmong(tx, project, issue, candidates),
   }
 }
@@ -56,7 +67,15 @@ export const aboutMergeRequest = (subject: MergeRequestSubject): NoteableSubject
     ...subject,
     issue: null,
     request: subject,
-    noteable: { type: 'MergeRequest', project_id: project.id, id: request.id, iid: request.iid, author_id: request.author_id, commit: null },
+    noteable: {
+      type: 'MergeRequest',
+      project_id: project.id,
+      id: request.id,
+      iid: request.iid,
+      author_id: request.author_id,
+      open: true,
+      commit: null,
+    },
     readersAmong: (tx, candidates) => requestReaders(tx, project, request, candidates),
   }
 }
@@ -67,7 +86,15 @@ export const aboutSnippet = (subject: SnippetSubject): NoteableSubject => {
     ...subject,
     issue: null,
     request: null,
-    noteable: { type: 'Snippet', project_id: project.id, id: snippet.id, iid: null, author_id: snippet.author_id, commit: null },
+    noteable: {
+      type: 'Snippet',
+      project_id: project.id,
+      id: snippet.id,
+      iid: null,
+      author_id: snippet.author_id,
+      open: snippet.visibility === VISIBILITY_LEVEL.public,
+      commit: null,
+    },
     may: subject.can,
     readersAmong: noReaders,
   }
@@ -80,7 +107,7 @@ export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: st
     ...subject,
     issue: null,
     request: null,
-    noteable: { type: 'Commit', project_id: subject.project.id, id: null, iid: null, author_id: null, commit },
+    noteable: { type: 'Commit', project_id: subject.project.id, id: null, iid: null, author_id: null, open: true, commit },
     may: (ability) => subject.can(ability === 'create_note' ? 'comment_on_commit' : ability),
     readersAmong: noReaders,
   }

@@ -9,9 +9,11 @@ import { step } from '../../db/statement.js'
 import { conflict, failedTo, forbidden, notFound } from '../../failures.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
+import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { insertCrossReferencesOn, issueReferencesIn, type Mentioner, recordCrossReferences, resolveMentions } from '../activity/cross-references.js'
 import { findMentionedUsers, mentionedNames, recordMentions } from '../activity/mentions.js'
 import { removeNotes } from '../activity/note-removal.js'
+import { checkSpam } from '../core/spam-filter.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { actAs } from '../outbox/acting.js'
 import { getNote, type NoteRecord } from './list.js'
@@ -123,6 +125,16 @@ export async function createNote(
 ): Promise<NoteRecord> {
   checkBody(given.body)
   const { noteable } = subject
+  await checkSpam(ctx, caller, {
+    kind: 'note',
+    text: given.body,
+    project_id: noteable.project_id,
+    noteable_type: noteable.type,
+    noteable_id: noteable.id,
+    data: { body: given.body, thread, at: noteable.iid ?? noteable.commit?.oid ?? noteable.id },
+    isPublic: noteable.open && subject.project.visibility === VISIBILITY_LEVEL.public,
+    byMember: subject.level > 0,
+  })
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
   const { users: mentionedUsers, addressed } = await findMentionedUsers(caller, await mentionedNames(ctx.cpu.slices, given.body), (candidates) =>

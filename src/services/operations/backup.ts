@@ -44,6 +44,10 @@ interface Manifest {
   key_check?: string
 }
 
+/** The bytes of the files of a backup. */
+export const backupBytes = async (root: string): Promise<number> =>
+  [...(await folderSizes(join(root, PARTS))).values()].reduce((sum, bytes) => sum + bytes, 0)
+
 /** A verified backup. */
 export interface Backup extends Manifest {
   root: string

@@ -5,19 +5,22 @@ import { Broadcasts } from '../components/broadcasts.js'
 import { symbolsIn } from '../components/icon.js'
 import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
+import { ImpersonationBar } from './impersonation-bar.js'
+import { type CallCosts, PerformanceBar } from './performance-bar.js'
 
 /** The whole text of a page. */
 export function documentOf(
   { title, body, narrow = false, scripted = !narrow }: Html,
   view: PageView,
   assets: AssetLinks,
-  waiting: Waiting | null = null,
+  { waiting, costs }: { waiting: Waiting | null; costs: CallCosts | null },
 ): string {
   const content = renderToString(
     <>
       <a class="skip" href="#main">
         Skip to content
       </a>
+      <ImpersonationBar view={view} />
       {!narrow && <Header view={view} waiting={waiting} />}
       <main id="main" class={narrow ? 'narrow' : 'wide'}>
         <Broadcasts view={view} />
@@ -25,13 +28,24 @@ export function documentOf(
         {body}
       </main>
       {!narrow && <Footer view={view} />}
+      {costs && <PerformanceBar costs={costs} />}
     </>,
   )
-  const head = renderToString(<Head title={title} assets={assets} scripted={scripted} />)
+  const head = renderToString(<Head title={title} assets={assets} scripted={scripted} errors={errorsAt(view)} />)
   return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(content)}${content}</body></html>\n`
 }
 
-const Head = ({ title, assets, scripted }: { title: string; assets: AssetLinks; scripted: boolean }) => (
+/** Where the script reports its errors; undefined if nowhere (WB-201). */
+const errorsAt = ({ settings, links }: PageView) => (settings.clientside_errtracker_enabled ? `${links.prefix}/-/page_errors` : undefined)
+
+interface HeadProps {
+  title: string
+  assets: AssetLinks
+  scripted: boolean
+  errors: string | undefined
+}
+
+const Head = ({ title, assets, scripted, errors }: HeadProps) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width" />
@@ -39,7 +53,7 @@ const Head = ({ title, assets, scripted }: { title: string; assets: AssetLinks; 
     <title>{`${title} · Roost`}</title>
     <link rel="stylesheet" href={assets.style} />
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
-    {scripted && <script src={assets.script} defer />}
+    {scripted && <script src={assets.script} defer data-errors={errors} />}
   </head>
 )
 

@@ -64,8 +64,12 @@ function Account({ view }: { view: PageView }) {
         </p>
         <a href={`${links.prefix}/explore`}>Explore</a>
         {viewer.admin && <a href={`${links.prefix}/admin`}>Administration</a>}
-        <a href={`${links.prefix}/-/profile`}>Settings</a>
-        <a href={`${links.prefix}/-/profile/personal_access_tokens`}>Access tokens</a>
+        {!session?.impersonator && (
+          <>
+            <a href={`${links.prefix}/-/profile`}>Settings</a>
+            <a href={`${links.prefix}/-/profile/personal_access_tokens`}>Access tokens</a>
+          </>
+        )}
         <a href={`${links.prefix}/dashboard/snippets`}>Snippets</a>
         <ActionButton view={view} action="/users/sign_out" label="Sign out" class="plain" />
       </div>

@@ -144,6 +144,15 @@ const DEFAULTS: [string, unknown][] = [
   ['help_page_text', null],
   ['maintenance_mode', false],
   ['maintenance_mode_message', null],
+  ['throttle_unauthenticated_enabled', false],
+  ['throttle_unauthenticated_requests_per_period', 3600],
+  ['throttle_unauthenticated_period_in_seconds', 3600],
+  ['throttle_authenticated_api_enabled', false],
+  ['throttle_authenticated_api_requests_per_period', 7200],
+  ['throttle_authenticated_api_period_in_seconds', 3600],
+  ['throttle_authenticated_web_enabled', false],
+  ['throttle_authenticated_web_requests_per_period', 7200],
+  ['throttle_authenticated_web_period_in_seconds', 3600],
 ]
 const NAMES = DEFAULTS.map(([name]) => name)
 

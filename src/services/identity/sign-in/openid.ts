@@ -31,7 +31,8 @@ async function metadataOf(ctx: Context, provider: OpenidProvider): Promise<Confi
   })
 }
 
-async function discover(ctx: Context, provider: OpenidProvider): Promise<Configuration> {
+/** Reads the metadata of a provider. */
+export async function discover(ctx: Context, provider: OpenidProvider): Promise<Configuration> {
   const client = await library()
   const { issuer, client_id, client_secret: secret, client_authentication: how } = provider
   const authentication =

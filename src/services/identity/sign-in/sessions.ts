@@ -1,10 +1,10 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { checkAddress } from '../../../access/addresses.js'
-import { REMEMBERED_MS } from '../../../access/sessions.js'
+import { mayBeImpersonated, REMEMBERED_MS, type Session } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { sessions, signOnRequests, users } from '../../../db/schema/index.js'
-import { notFound } from '../../../failures.js'
+import { notFound, refused } from '../../../failures.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { audit } from '../../core/audit.js'
@@ -97,6 +97,24 @@ export async function endSession(ctx: Context, user: { id: number; username: str
     if (!ended) throw notFound()
     await audit(ctx, tx, { action: 'session_ended', target: { type: 'user', id: user.id, name: user.username } })
     return ended.provider
+  })
+}
+
+/** Makes the session of an administrator that of a user, until it ends or `stopImpersonation` (WB-203). */
+export async function startImpersonation(ctx: Context, { id, caller }: Session, user: User): Promise<void> {
+  if (!ctx.config.impersonation) throw notFound()
+  if (user.id === caller.user.id || !mayBeImpersonated(user)) throw refused(`${user.username} cannot be acted as`)
+  await ctx.db.transaction(async (tx) => {
+    await tx.update(sessions).set({ impersonates_id: user.id }).where(eq(sessions.id, id))
+    await audit(ctx, tx, { action: 'impersonation_started', target: { type: 'user', id: user.id, name: user.username } })
+  })
+}
+
+/** Gives an administrator their session back. */
+export async function stopImpersonation(ctx: Context, { id, caller: { user } }: Session): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await tx.update(sessions).set({ impersonates_id: null }).where(eq(sessions.id, id))
+    await audit(ctx, tx, { action: 'impersonation_ended', target: { type: 'user', id: user.id, name: user.username } })
   })
 }
 

@@ -7,8 +7,10 @@ import { completeTexts, LONG_TEXTS } from '../../../db/long-text.js'
 import { unlessUniqueViolation } from '../../../db/unique-violation.js'
 import { invalidRecord } from '../../../failures.js'
 import { settleAll } from '../../../lib/async/settle-all.js'
+import { VISIBILITY_LEVEL } from '../../../rules/visibility.js'
 import { crossReferenceRows, issueReferencesIn, resolveMentions } from '../../activity/cross-references.js'
 import { findMentionedUsers, mentionedNames } from '../../activity/mentions.js'
+import { checkSpam } from '../../core/spam-filter.js'
 import { callOrigin } from '../../identity/user-agents.js'
 import { splitTitles } from '../labels.js'
 import { usableMilestone } from '../milestones.js'
@@ -42,6 +44,15 @@ export async function createIssue(
   alongside?: (tx: Transaction) => Promise<void>,
 ): Promise<IssueRecord> {
   const { title = '', description = '' } = checkTexts({ ...given, labels: [given.labels] })
+  const { created_at: _, iid: __, ...data } = given
+  await checkSpam(ctx, caller, {
+    kind: 'issue',
+    text: `${title}\n\n${description}`,
+    project_id: subject.project.id,
+    data,
+    isPublic: subject.project.visibility === VISIBILITY_LEVEL.public && !given.confidential,
+    byMember: subject.level > 0,
+  })
   const { shape, values, row } = await prepare(ctx, caller, subject, { ...given, title, description })
   const send = (on: Sender | Transaction) => [insertIssue(on, shape).execute(values), countIssue(on, row.confidential).execute(values)] as const
   const write = () =>

@@ -103,7 +103,7 @@ export const signInForm = form({
     const directory = name ? (await signOnProviders(ctx)).ldap.find((one) => one.name === name) : undefined
     const started = directory ? await signInByDirectory(ctx, directory, given) : name ? null : await signIn(ctx, given)
     if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
-    if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
+    if (view.session) await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id)
     return enter(ctx, started, localPath(input.return_to))
   },
 })
@@ -132,7 +132,7 @@ export const signOutForm = form({
   access: signedIn,
   input: z.object({}),
   async submit({ ctx, view }) {
-    const provider = view.session && (await endSession(ctx, view.session.caller.user, view.session.id))
+    const provider = view.session && (await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id))
     const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path
     const cookies = [{ name: sessionCookie(ctx), value: null }]
     if (elsewhere !== null) return { ...leadOut('You are signed out here', elsewhere), cookies }

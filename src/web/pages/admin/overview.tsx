@@ -1,13 +1,33 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
+import { type LastCheck, readChecks } from '../../../services/core/last-checks.js'
 import { countQueue } from '../../../services/operations/job-queue.js'
 import { loadOverview } from '../../../services/operations/overview.js'
 import { Facts, numberText, sizeText } from '../../components/facts.js'
-import { Badge } from '../../components/list.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { page } from '../../page.js'
 
 const WORKING = 'success'
+
+/** What was found last, and when. */
+const Checked = ({ name, check, never }: { name: string; check: LastCheck | undefined; never: string }) => (
+  <Row>
+    <span>
+      <strong>{name}</strong> {check && <Badge kind={check.good ? WORKING : 'danger'}>{check.good ? 'good' : 'look at it'}</Badge>}
+    </span>
+    <span class="dim">
+      {check ? (
+        <>
+          <Time at={check.checked_at} />: {check.message}
+        </>
+      ) : (
+        never
+      )}
+    </span>
+  </Row>
+)
 
 export const overviewPage = page({
   at: '/admin',
@@ -18,7 +38,7 @@ export const overviewPage = page({
       () => true,
       () => false,
     )
-    const [found, queue, gitWorks] = await Promise.all([loadOverview(ctx), countQueue(ctx), git])
+    const [found, queue, gitWorks, checks] = await Promise.all([loadOverview(ctx), countQueue(ctx), git, readChecks(ctx)])
     const { prefix } = view.links
     const { users, database } = found
     const total = (state: 'waiting' | 'later' | 'running' | 'failed') => queue.reduce((sum, kind) => sum + kind[state], 0)
@@ -86,6 +106,11 @@ export const overviewPage = page({
               />
             </section>
           </div>
+          <h2>Backup and doctor</h2>
+          <Rows empty="">
+            <Checked name="Last backup" check={checks.get('backup')} never="None is known: roost backup makes one." />
+            <Checked name="Doctor" check={checks.get('doctor')} never="It has not run: roost doctor compares rows with repositories." />
+          </Rows>
           <h2>Storages</h2>
           <div class="scroll">
             <table class="values">

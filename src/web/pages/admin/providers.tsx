@@ -1,9 +1,14 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
+import { str } from '../../../http/params.js'
+import { type LastCheck, readChecks } from '../../../services/core/last-checks.js'
+import { canBeChecked, checkProvider } from '../../../services/identity/sign-in/provider-check.js'
 import { configuredProviders, labelOf, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
+import { ActionButton } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
-import { page } from '../../page.js'
+import { form, page, Redirect } from '../../page.js'
 
 const AT = '/admin/sign_in_providers'
 
@@ -19,6 +24,7 @@ export const providersPage = page({
   input: z.object({}),
   async show({ ctx, view }) {
     const { openid, ldap, header } = await signOnProviders(ctx)
+    const checks = await readChecks(ctx)
     const on = new Set([...openid, ...ldap, ...(header ? [header] : [])].map(({ name }) => name))
     return {
       title: 'Sign-in providers',
@@ -30,7 +36,12 @@ export const providersPage = page({
           </p>
           <Rows empty="No provider is configured: people sign in with passwords of this service.">
             {configuredProviders(ctx).map((provider) => (
-              <Row key={provider.name}>
+              <Row
+                key={provider.name}
+                actions={
+                  canBeChecked(provider) && <ActionButton view={view} action={`${AT}/${provider.name}/test`} label="Test" what={labelOf(provider)} />
+                }
+              >
                 <span>
                   <strong>{labelOf(provider)}</strong> <span class="dim">{provider.name}</span>{' '}
                   {on.has(provider.name) ? <Badge kind="success">on</Badge> : <Badge kind="waiting">switched off</Badge>}
@@ -41,11 +52,35 @@ export const providersPage = page({
                   {provider.link_by_address && ', connects accounts by their address'}
                   {provider.second_factor && ', asks for the second factor itself'}
                 </span>
+                <Checked check={checks.get(`provider ${provider.name}`)} />
               </Row>
             ))}
           </Rows>
         </AdminLayout>
       ),
     }
+  },
+})
+
+/** What the last test has found. */
+const Checked = ({ check }: { check: LastCheck | undefined }) =>
+  check ? (
+    <span>
+      <Badge kind={check.good ? 'success' : 'danger'}>{check.good ? 'reached' : 'not reached'}</Badge>{' '}
+      <span class="dim">
+        <Time at={check.checked_at} />: {check.message}
+      </span>
+    </span>
+  ) : null
+
+export const providerTest = form({
+  at: `${AT}/:name/test`,
+  method: 'POST',
+  access: adminPage,
+  input: z.object({ name: str() }),
+  async submit({ ctx, input }) {
+    const { good, message } = await checkProvider(ctx, input.name)
+    const text = `${input.name}: ${message}.`
+    return new Redirect(AT, good ? { notice: text } : { alert: text })
   },
 })

@@ -76,6 +76,21 @@ export const SUBJECTS: Record<string, Subject> = {
       'lfs_pointer_check_enabled',
     ],
   },
+  requests: {
+    title: 'Limits of requests',
+    about: 'How often one user or address may call.',
+    settings: [
+      'throttle_unauthenticated_enabled',
+      'throttle_unauthenticated_requests_per_period',
+      'throttle_unauthenticated_period_in_seconds',
+      'throttle_authenticated_api_enabled',
+      'throttle_authenticated_api_requests_per_period',
+      'throttle_authenticated_api_period_in_seconds',
+      'throttle_authenticated_web_enabled',
+      'throttle_authenticated_web_requests_per_period',
+      'throttle_authenticated_web_period_in_seconds',
+    ],
+  },
   repositories: {
     title: 'Repositories and storages',
     about: 'Where repositories are, and how they are looked after.',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import { adminPage } from '../../../access/rules.js'
+import { mayBeImpersonated } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { forbidden, invalidRecord, notFound } from '../../../failures.js'
 import { oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
@@ -35,7 +36,7 @@ const MAX_SHOWN = 100
 const named = { username: str() }
 
 /** The account with a name; 404 for those that are no person's. */
-async function accountOf(ctx: Context, { username }: { username: string }): Promise<User> {
+export async function accountOf(ctx: Context, { username }: { username: string }): Promise<User> {
   const user = await findUserByName(ctx, username)
   if (user?.kind !== 'human' || user.removal !== null) throw notFound('User')
   return user
@@ -119,7 +120,7 @@ interface PartProps {
   user: UserRecord
 }
 
-const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context, 'mail'> }) => (
+const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context, 'mail' | 'config'> }) => (
   <>
     <h2>Account</h2>
     <div class="toolbar">
@@ -129,6 +130,7 @@ const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context
           <ActionButton view={view} action={`${at}/reject`} method="DELETE" label="Reject and remove" class="danger" />
         </>
       )}
+      {ctx.config.impersonation && mayBeImpersonated(user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
       {user.state === 'active' && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
       {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
       {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}

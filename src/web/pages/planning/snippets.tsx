@@ -465,7 +465,7 @@ export const newProjectSnippet = form({
   input: z.object({ snippet: fields }),
   on: newProjectSnippetPage,
   async submit({ ctx, caller, subject, input: { snippet } }) {
-    const id = await createSnippet(ctx, caller, subject.project.id, inputOf(snippet))
+    const id = await createSnippet(ctx, caller, subject, inputOf(snippet))
     return new Redirect(`${within(subject)}/${id}`, { notice: 'The snippet is created.' })
   },
 })

@@ -1,0 +1,58 @@
+import type { CallDetails } from '../../lib/async/call-times.js'
+
+/** What a page has cost until it was rendered, in milliseconds. */
+export interface CallCosts {
+  ms: number
+  git_ms: number
+  database_ms: number
+  details: CallDetails
+}
+
+const msText = (ms: number) => `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
+
+/** The bar at the bottom of pages, for those who may see it (WB-200). */
+export function PerformanceBar({ costs: { ms, git_ms, database_ms, details } }: { costs: CallCosts }) {
+  const { git, database, hits, misses } = details
+  return (
+    <aside class="performance" aria-label="Performance of this page">
+      <span>
+        <b>{msText(ms)}</b> in all
+      </span>
+      <Waits title="Postgres" ms={database_ms} waits={database} one="statement" />
+      <Waits title="Git" ms={git_ms} waits={git} one="process" many="processes" />
+      <span>
+        <b>{hits}</b> of {hits + misses} cached
+      </span>
+    </aside>
+  )
+}
+
+interface WaitsProps {
+  title: string
+  ms: number
+  waits: CallDetails['git']
+  one: string
+  many?: string
+}
+
+function Waits({ title, ms, waits: { count, first }, one, many = `${one}s` }: WaitsProps) {
+  const text = (
+    <>
+      {title} <b>{msText(ms)}</b>, {count} {count === 1 ? one : many}
+    </>
+  )
+  if (count === 0) return <span>{text}</span>
+  return (
+    <details>
+      <summary>{text}</summary>
+      <ol>
+        {first.map(({ what, ms: took }, at) => (
+          <li key={at}>
+            <span class="took">{msText(took)}</span> <code>{what}</code>
+          </li>
+        ))}
+      </ol>
+      {count > first.length && <p>{count - first.length} more are not listed.</p>}
+    </details>
+  )
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { adminPage } from '../../../access/rules.js'
+import { paging, rowId } from '../../../http/params.js'
+import { type HeldRecord, listHeldTexts, releaseText, removeText } from '../../../services/operations/held-texts.js'
+import { ActionButton } from '../../components/form.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { inUrl } from '../../links.js'
+import { form, page, Redirect } from '../../page.js'
+import { adminUserPath } from './parts.js'
+
+const AT = '/admin/held_texts'
+const PER_PAGE = 20
+/** Characters of a text that the list shows. */
+const MAX_SHOWN = 2_000
+const WHAT = { Issue: 'an issue', MergeRequest: 'a merge request', Snippet: 'a snippet', Commit: 'a commit' }
+
+function titleOf({ held, project }: HeldRecord): string {
+  const what = held.kind === 'note' ? `Comment on ${WHAT[held.noteable_type ?? 'Issue']}` : held.kind === 'issue' ? 'Issue' : 'Snippet'
+  return project === null ? what : `${what} in`
+}
+
+/** What the spam filter has marked (WB-202). */
+export const heldTextsPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, input, view }) {
+    const { items, total } = await listHeldTexts(ctx, { page: input.page, per_page: PER_PAGE })
+    const { prefix } = view.links
+    return {
+      title: 'Held texts',
+      body: (
+        <AdminLayout view={view} at={AT} title="Held texts">
+          <p class="dim">
+            The spam filter has marked these texts of new users, and only administrators see them. What is no spam is published as its author wrote
+            it; the filter learns from both.
+          </p>
+          <Rows empty="No text is held.">
+            {items.map((record) => {
+              const { held, author, project } = record
+              const what = `the ${held.kind} of ${author.username}`
+              return (
+                <Row
+                  key={held.id}
+                  actions={
+                    <>
+                      <ActionButton view={view} action={`${AT}/${held.id}/release`} label="Not spam" what={what} />
+                      <ActionButton view={view} action={`${AT}/${held.id}`} method="DELETE" label="Spam" what={what} class="danger" />
+                    </>
+                  }
+                >
+                  <span class="within">
+                    <strong>{titleOf(record)}</strong> {project !== null && <a href={`${prefix}/${inUrl(project)}`}>{project}</a>}
+                  </span>
+                  <p class="plain-text">
+                    {held.text.slice(0, MAX_SHOWN)}
+                    {held.text.length > MAX_SHOWN && '…'}
+                  </p>
+                  <span class="dim within">
+                    By <a href={prefix + adminUserPath(author.username)}>{author.name}</a> <Time at={held.created_at} />; the account is here since{' '}
+                    <Time at={author.created_at} />
+                  </span>
+                </Row>
+              )
+            })}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+export const heldTextRelease = form({
+  at: `${AT}/:id/release`,
+  method: 'POST',
+  access: adminPage,
+  input: z.object({ id: rowId() }),
+  async submit({ ctx, input }) {
+    await releaseText(ctx, input.id)
+    return new Redirect(AT, { notice: 'The text is published.' })
+  },
+})
+
+export const heldTextRemoval = form({
+  at: `${AT}/:id`,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object({ id: rowId() }),
+  async submit({ ctx, input }) {
+    await removeText(ctx, input.id)
+    return new Redirect(AT, { notice: 'The text is removed.' })
+  },
+})

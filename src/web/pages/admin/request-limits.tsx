@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import { adminPage } from '../../../access/rules.js'
+import { int, orDefault, rowId, str } from '../../../http/params.js'
+import { listOwnLimits, removeOwnLimit, setOwnLimit } from '../../../services/operations/request-limits.js'
+import { numberText } from '../../components/facts.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Row, Rows } from '../../components/list.js'
+import { Time } from '../../components/time.js'
+import { AdminLayout } from '../../layout/admin.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { adminUserPath } from './parts.js'
+
+const AT = '/admin/request_limits'
+
+const periodText = (seconds: number) => (seconds === 1 ? 'second' : `${numberText(seconds)} seconds`)
+
+/** The limit of a kind of request, as the settings or the configuration have it. */
+function General({ view, config }: { view: PageView; config: { user: number; anonymous: number; window: number } }) {
+  const { settings } = view
+  const text = (on: boolean, set: [number, number], configured: number) => {
+    const [requests, period] = on ? set : [configured, config.window]
+    return requests === 0 ? 'no limit' : `${numberText(requests)} in ${periodText(period)}`
+  }
+  const rows = [
+    [
+      'Calls of a user to the API',
+      text(
+        settings.throttle_authenticated_api_enabled,
+        [settings.throttle_authenticated_api_requests_per_period, settings.throttle_authenticated_api_period_in_seconds],
+        config.user,
+      ),
+    ],
+    [
+      'Requests of a user for pages',
+      text(
+        settings.throttle_authenticated_web_enabled,
+        [settings.throttle_authenticated_web_requests_per_period, settings.throttle_authenticated_web_period_in_seconds],
+        config.user,
+      ),
+    ],
+    [
+      'Requests of an address without a credential',
+      text(
+        settings.throttle_unauthenticated_enabled,
+        [settings.throttle_unauthenticated_requests_per_period, settings.throttle_unauthenticated_period_in_seconds],
+        config.anonymous,
+      ),
+    ],
+  ] as const
+  return (
+    <dl class="facts">
+      {rows.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** The limits of requests, general ones and those of single callers (WB-206). */
+export const requestLimitsPage = page({
+  at: AT,
+  access: adminPage,
+  input: z.object({}),
+  async show({ ctx, view }) {
+    const own = await listOwnLimits(ctx)
+    const { prefix } = view.links
+    return {
+      title: 'Limits of requests',
+      body: (
+        <AdminLayout view={view} at={AT} title="Limits of requests">
+          <General view={view} config={ctx.config.requests} />
+          <p class="dim">
+            <a href={`${prefix}/admin/application_settings/requests`}>Settings</a> change these at once.
+          </p>
+          <h2>Single callers</h2>
+          <p>A user or an address without a credential may have more requests in the same period, or fewer.</p>
+          <Rows empty="Every caller has the limits above.">
+            {own.map(({ id, username, address, requests, created_at }) => (
+              <Row
+                key={id}
+                actions={
+                  <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={`the limit of ${username ?? address}`} />
+                }
+              >
+                <span class="within">
+                  {username === null ? <strong>{address}</strong> : <a href={prefix + adminUserPath(username)}>@{username}</a>}:{' '}
+                  {requests === 0 ? 'no limit' : numberText(requests)}
+                </span>
+                <span class="dim">
+                  Since <Time at={created_at} />
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <h2>Set a limit</h2>
+          <FormFaults view={view} fields={['caller', 'requests']} />
+          <FormTag view={view} action={AT}>
+            <Field view={view} name="caller" label="Username or IP address" autocomplete="off" required />
+            <Field view={view} name="requests" label="Requests in a period" type="number" inputmode="numeric" hint="0: no limit" required />
+            <Submit label="Set limit" />
+          </FormTag>
+        </AdminLayout>
+      ),
+    }
+  },
+})
+
+export const requestLimitForm = form({
+  at: AT,
+  method: 'POST',
+  access: adminPage,
+  input: z.object({ caller: orDefault(str(), ''), requests: orDefault(int(), -1) }),
+  on: requestLimitsPage,
+  async submit({ ctx, input }) {
+    const caller = input.caller.trim().replace(/^@/, '')
+    await setOwnLimit(ctx, caller, input.requests)
+    return new Redirect(AT, { notice: `The limit of ${caller} is set.` })
+  },
+})
+
+export const requestLimitRemoval = form({
+  at: `${AT}/:id`,
+  method: 'DELETE',
+  access: adminPage,
+  input: z.object({ id: rowId() }),
+  async submit({ ctx, input }) {
+    await removeOwnLimit(ctx, input.id)
+    return new Redirect(AT, { notice: 'The limit is removed.' })
+  },
+})
