@@ -156,30 +156,10 @@ export async function authenticate(
     return ANONYMOUS
   }
   const { user, token } = await requireToken(ctx, credential, address)
-  ctx.access.recentCallers.set(digestOf(credential), { user, token })
   await checkAddress(ctx, user.id, address)
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }
   return { user: await sudo(ctx, { user, token }, route, target), token, sudoer: user }
-}
-
-/**
- * Predicts the caller that `authenticate` will return: the one it last returned for the same token. The prediction
- * grants nothing; use results based on it only after `authenticate` has returned an equal caller.
- */
-export function expectedCaller(
-  ctx: Pick<Context, 'access'>,
-  headers: IncomingHttpHeaders,
-  parameters: Record<string, unknown>,
-): SignedIn | undefined {
-  try {
-    const credential = credentialOf(headers, parameters)
-    if (credential === null || sudoTarget(headers, parameters) !== undefined) return undefined
-    return ctx.access.recentCallers.get(digestOf(credential))
-  } catch {
-    // `authenticate` will refuse it
-    return undefined
-  }
 }
 
 function sudoTarget(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | undefined {

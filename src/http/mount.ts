@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
-import { isDeepStrictEqual } from 'node:util'
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
-import { authenticate, expectedCaller } from '../access/authenticate.js'
+import { authenticate } from '../access/authenticate.js'
 import { CHAIN_HEADER, checkChain, openChain } from '../access/hook-chain.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
@@ -115,34 +114,17 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const { access } = declared
   const query = request.query as ParameterBag
   const bag = joinBags(query, request.body as ParameterBag | undefined, request.params as ParameterBag)
-  const expected = loadForExpected(ctx, declared, request, bag)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
-  const loaded = isDeepStrictEqual(expected?.caller, caller) ? expected?.subject : undefined
   const holder = holderOfCall(caller.user?.id, request.ip)
   const call = forCall(ctx, request, caller, holdLarge(queues.answers, holder, reply))
   const chain = openChain(ctx, request.headers[CHAIN_HEADER.toLowerCase()])
   checkChain(request.method, chain)
-  const run = () => runInHookChain(chain, () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag, loaded })))
+  const run = () => runInHookChain(chain, () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag })))
   const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
   if (encoding === undefined && Number(length) < LARGE_BODY_BYTES) return run()
   const release = await queues.bodies.acquire({ holder: { key: holder, running: 2, waiting: 64 } })
   return run().finally(release)
-}
-
-/**
- * Loads the subject for the caller that the token last belonged to, while the token is verified: this saves each call a
- * round trip to Postgres (docs/adr/0029).
- */
-function loadForExpected(ctx: Context, { access }: Endpoint, request: FastifyRequest, bag: ParameterBag) {
-  if (Object.keys(access.path.shape).length === 0) return undefined
-  const caller = expectedCaller(ctx, request.headers, bag)
-  if (!caller) return undefined
-  const load = async () => access.find(forCall(ctx, request, caller), caller, parseInput(access.path, bag))
-  const subject: Promise<unknown> = runAsHolder(holderOfCall(caller.user.id, request.ip), load)
-  // a refused call does not await it
-  subject.catch(() => undefined)
-  return { caller, subject }
 }
 
 /** Waits for a slot for a large response, once per call. */
@@ -164,21 +146,12 @@ function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () =>
 interface Identified {
   caller: Caller
   bag: ParameterBag
-  /** The subject, if it is already being loaded. */
-  loaded: Promise<unknown> | undefined
 }
 
-async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, { caller, bag, loaded }: Identified) {
+async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, { caller, bag }: Identified) {
   const { access, input: schema, handler } = declared
   const load = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
-  let preloaded = loaded
-  // a repeated look-up reads again
-  const loadFirst = () => {
-    const subject = preloaded ?? load()
-    preloaded = undefined
-    return subject
-  }
-  const find = declared.method === 'GET' || declared.method === 'HEAD' ? loadFirst : () => afterStorageMove(ctx, loadFirst)
+  const find = declared.method === 'GET' || declared.method === 'HEAD' ? load : () => afterStorageMove(ctx, load)
   const early = access.early ? await find() : undefined
   refuseUnsupported(declared.refuses, bag)
   const input = parseInput(schema, bag, request.params as ParameterBag)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { admin, onProjectSignedIn } from '../../access/rules.js'
+import { adminFirst, onProjectSignedIn } from '../../access/rules.js'
 import { ProjectExport, ProjectImport, presentProjectExport, presentProjectImport } from '../../entities/projects/project.js'
 import { refused } from '../../failures.js'
 import { Content } from '../../http/content.js'
@@ -62,7 +62,7 @@ export const archives = [
     path: '/projects/import',
     summary: 'Make a project of an archive',
     description: 'In the background. Only administrators: an archive has rows as they are to be stored.',
-    access: admin,
+    access: adminFirst,
     largeBody: true,
     input: z.object({
       file: file(),

@@ -4,9 +4,8 @@ import type { ViewerKind } from '../../access/visible.js'
 import { count } from '../../db/decoded.js'
 import { conditionsOf, type Filters } from '../../db/filters.js'
 import { type Fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
-import { iidCounters, labels, namespaceAncestry, projects } from '../../db/schema/index.js'
+import { labels, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { IidKind } from '../core/iids.js'
 import { everywhereVersionOf, projectVersionOf } from '../core/list-cache.js'
 import { type At, filtersOf, hasLabels, type IssuableFilter, type IssuableOrder, type IssuableTables } from './filters.js'
 
@@ -43,11 +42,7 @@ export interface Order {
   descending: boolean
   /** Reads the rows in the opposite order, which rows without a value do not change. */
   reversed: boolean
-  /** Sorts the matches instead of scanning an index in list order. */
-  sorted: boolean
 }
-
-const IID_KINDS = { issues: 'issue', merge_requests: 'merge_request' } as const satisfies Record<string, IidKind>
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
@@ -63,14 +58,8 @@ export function listStatements<Reach extends string, Filter extends IssuableFilt
   const versionIn = (source: Shape['in']) =>
     source === 'project' ? projectVersionOf(list, sql`${value('source')}::bigint`) : everywhereVersionOf(list)
 
-  /** The highest iid used in a project: an upper bound of its number of issuables. */
-  const newestIn = (source: Shape['in']) =>
-    source === 'project'
-      ? sql<number | null>`(select c.last from ${iidCounters} c where c.project_id = ${value('source')} and c.kind = ${IID_KINDS[list]})`
-      : sql<null>`null::integer`
-
   const selectVersion = statement(`version of ${list}`, (db, source: Shape['in']) =>
-    db.select({ version: versionIn(source), newest: newestIn(source) }).from(sql`(select 1) as one`),
+    db.select({ version: versionIn(source) }).from(sql`(select 1) as one`),
   )
 
   /**
@@ -79,11 +68,9 @@ export function listStatements<Reach extends string, Filter extends IssuableFilt
    */
   const selectIds = statement(
     `ids of ${list}`,
-    (db, { by, descending, reversed, sorted, ...shape }: Shape & Order) => {
+    (db, { by, descending, reversed, ...shape }: Shape & Order) => {
       const direction = descending === reversed ? asc : desc
-      const indexed = kind.orderKey?.(by, descending) ?? issuables[by === 'updated_at' ? by : 'created_at']
-      // an expression keeps Postgres from using an index for the order
-      const key = !sorted ? indexed : by === 'title' ? sql`(${indexed} || '')` : sql`(${indexed} + interval '0')`
+      const key = kind.orderKey?.(by, descending) ?? issuables[by === 'updated_at' ? by : 'created_at']
       const from = db
         .select({ id: issuables.id, version: versionIn(shape.in) })
         .from(issuables)

@@ -12,35 +12,25 @@ import { type IssuableKind, type ListStatements, listStatements, type Order, typ
 export type IssuableSource = { project: ProjectSubject } | { group: GroupSubject } | 'everywhere'
 
 type Total = Awaited<ReturnType<Context['caches']['lists']['total']>>
-/** A total, and the highest iid of the project if only one is listed. */
-type KnownTotal = Total & { newest: number | null }
 
 /** From this offset on, a page in the second half of a list is read in reverse order from its end. */
 const READ_BACKWARDS_FROM = 1_000
-/**
- * A search with up to this many matches sorts them, because an index scan in list order may skip a million rows between
- * matches. The exception is a search that most rows match: a scan then skips fewer rows than a sort would handle.
- */
-const MAX_SORTED_MATCHES = 20_000
-const isSorted = ({ total, newest }: KnownTotal) => total <= MAX_SORTED_MATCHES && (newest === null || newest > 2 * total)
-
 /** A request for one page of a list. */
 interface ListRequest {
   shape: Shape
   values: Record<string, unknown>
   /** Cache key of the total: everything that it depends on besides the version. Null: the total is not cacheable. */
   key: string | null
-  order: Omit<Order, 'sorted' | 'reversed'>
+  order: Omit<Order, 'reversed'>
   paging: Paging
 }
 
 /** Creates a function that reads the ids of a page, in order, and the total. */
 function pageReaderOf({ selectVersion, selectIds, selectTotal }: ListStatements, list: 'issues' | 'merge_requests') {
   /** Reads the total before the page. */
-  async function totalOf(ctx: Context, { shape, values, key }: ListRequest): Promise<KnownTotal> {
+  async function totalOf(ctx: Context, { shape, values, key }: ListRequest): Promise<Total> {
     const [now] = await selectVersion(ctx.db, shape.in).execute(values)
-    const total = await ctx.caches.lists.total(list, key, now?.version ?? null, () => selectTotal(ctx.db, shape).execute(values))
-    return { ...total, newest: now?.newest ?? null }
+    return ctx.caches.lists.total(list, key, now?.version ?? null, () => selectTotal(ctx.db, shape).execute(values))
   }
 
   /** Reads a page backwards from the end of the list; null if the start is nearer, or if the list changes meanwhile. */
@@ -55,10 +45,9 @@ function pageReaderOf({ selectVersion, selectIds, selectTotal }: ListStatements,
 
   return async <T>(ctx: Context, request: ListRequest, load: (ids: number[]) => Promise<T[]>): Promise<{ items: T[]; total: number }> => {
     const { shape, values, key, paging } = request
-    const searched = shape.search !== 'all'
     const far = limits(paging).offset >= READ_BACKWARDS_FROM && key !== null
-    const known = far || searched ? await totalOf(ctx, request) : null
-    const order = { ...request.order, reversed: false, sorted: searched && known !== null && isSorted(known) }
+    const known = far ? await totalOf(ctx, request) : null
+    const order = { ...request.order, reversed: false }
     const rows =
       (far && known && (await readBackwards(ctx, request, order, known))) ||
       (await selectIds(ctx.db, { ...shape, ...order }).execute({ ...values, ...limits(paging) }))

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { beforeEach, describe, it } from 'vitest'
 import { members, tokens, users } from '../../src/db/schema/index.js'
 import { digestOf } from '../../src/lib/crypto/secret.js'
@@ -18,24 +17,6 @@ beforeEach(async () => {
 })
 
 describe('a caller whose token was verified before (SEC-12)', () => {
-  it('the subject is read while the token is verified', async () => {
-    const lookUps = async (since: string) => {
-      const { rows } = await t.ctx.db.write.execute(
-        sql`select 1 from pg_stat_activity
-          where datname = current_database() and pid <> pg_backend_pid() and query like '%"projects"."id"%' and query_start > ${since}::timestamptz`,
-      )
-      return rows.length
-    }
-    let call: Promise<unknown> | undefined
-    await t.ctx.db.transaction(async (tx) => {
-      await tx.execute(sql`lock table tokens in access exclusive mode`)
-      const { rows } = await tx.execute<{ now: string }>(sql`select clock_timestamp()::text as now`)
-      call = get(user.token).expect(200).then()
-      while ((await lookUps((rows[0] as { now: string }).now)) === 0) await sleep(5)
-    })
-    await call
-  })
-
   it('a token that was revoked or has expired is refused', async () => {
     const change = (values: Partial<typeof tokens.$inferInsert>) =>
       t.ctx.db.write
