@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
@@ -8,7 +9,7 @@ import { Header } from './header.js'
 
 /** The whole text of a page. */
 export function documentOf(
-  { title, body, narrow = false, scripted = !narrow }: Html,
+  { title, body, card, feed, narrow = false, scripted = !narrow }: Html,
   view: PageView,
   assets: AssetLinks,
   waiting: Waiting | null = null,
@@ -27,11 +28,23 @@ export function documentOf(
       {!narrow && <Footer view={view} />}
     </>,
   )
-  const head = renderToString(<Head title={title} assets={assets} scripted={scripted} />)
+  const head = renderToString(
+    <Head title={title} assets={assets} scripted={scripted}>
+      {card && view.viewer === null && <Card view={view} title={title} {...card} />}
+      {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
+    </Head>,
+  )
   return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(content)}${content}</body></html>\n`
 }
 
-const Head = ({ title, assets, scripted }: { title: string; assets: AssetLinks; scripted: boolean }) => (
+interface HeadProps {
+  title: string
+  assets: AssetLinks
+  scripted: boolean
+  children: ComponentChildren
+}
+
+const Head = ({ title, assets, scripted, children }: HeadProps) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width" />
@@ -39,9 +52,38 @@ const Head = ({ title, assets, scripted }: { title: string; assets: AssetLinks; 
     <title>{`${title} · Roost`}</title>
     <link rel="stylesheet" href={assets.style} />
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
+    {children}
     {scripted && <script src={assets.script} defer />}
   </head>
 )
+
+/** Characters of a description that are shown with a link. */
+const MAX_CARD = 200
+
+const cardText = (text: string) => {
+  const line = text
+    .slice(0, 10 * MAX_CARD)
+    .replace(/\s+/g, ' ')
+    .trim()
+  return line.length > MAX_CARD ? `${line.slice(0, MAX_CARD)}…` : line
+}
+
+/** What everybody may see, for services that show a link of the page. */
+const Card = ({ view: { links, address }, title, text, image }: { view: PageView; title: string } & NonNullable<Html['card']>) => {
+  const description = cardText(text ?? '')
+  const [path = ''] = address.split('?', 1)
+  return (
+    <>
+      <meta property="og:site_name" content="Roost" />
+      <meta property="og:type" content="website" />
+      <meta property="og:title" content={title} />
+      <meta property="og:url" content={links.base + path} />
+      {description && <meta property="og:description" content={description} />}
+      {description && <meta name="description" content={description} />}
+      {image && <meta property="og:image" content={image} />}
+    </>
+  )
+}
 
 const FlashMessage = ({ view: { flash } }: { view: PageView }) =>
   flash && (

@@ -128,6 +128,7 @@ export const blobPage = page({
     }
     return {
       title: `${path} · ${fullPathOf(subject.project)}`,
+      card: { text: subject.project.description },
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={path}>
           <Toolbar place={place} />

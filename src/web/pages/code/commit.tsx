@@ -122,6 +122,7 @@ export const commitPage = page({
     const mayPick = view.viewer !== null && subject.can('push_code')
     return {
       title: `${title} · ${fullPathOf(subject.project)}`,
+      card: { text },
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>{title}</h1>

@@ -156,6 +156,7 @@ export const commitsPage = page({
     const { commits, total, isCut } = await historyOf(place, input, input.page)
     return {
       title: `Commits${path && ` of ${path}`} · ${fullPathOf(subject.project)}`,
+      feed: { title: `Commits of ${path || ref}`, at: `${links.commits(ref, path).slice(view.links.prefix.length)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits" heading="Commits">
           <div class="toolbar">

@@ -14,7 +14,7 @@ import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 import { renderText } from '../planning/texts.js'
 import { momentOf, titleOf } from './revision.js'
@@ -178,6 +178,7 @@ export const tagsPage = page({
     const { items, total } = await listTags(ctx, subject, filter)
     return {
       title: `Tags · ${fullPathOf(subject.project)}`,
+      feed: { title: `Tags of ${fullPathOf(subject.project)}`, at: `${homeOfProject(subject)}/-/tags.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags" heading="Tags">
           <div class="row">

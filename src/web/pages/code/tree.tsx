@@ -19,7 +19,7 @@ import { Icon } from '../../components/icon.js'
 import { Pager } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
 import { ReadmeBox, readmeIn } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
@@ -220,6 +220,8 @@ export const projectPage = page({
     const shares = Object.entries(languages).filter(([, share]) => share >= 0.5)
     return {
       title,
+      card: { text: project.description, image: projectPicture(view, project) },
+      feed: { title: `Activity of ${title}`, at: `${homeOfProject(subject)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={title}>
           <div class="with-aside">
@@ -323,6 +325,9 @@ export const projectPage = page({
     }
   },
 })
+
+const projectPicture = ({ links }: PageView, { id, avatar }: ProjectSubject['project']) =>
+  avatar && `${links.base}/uploads/-/system/project/avatar/${id}/${encodeURIComponent(avatar)}`
 
 /** The address of the editor of the settings for a repository (WB-186). */
 function editorAddress(editor: string, repository: string): string {

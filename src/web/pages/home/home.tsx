@@ -65,6 +65,7 @@ export const ownActivityPage = page({
     const { items, total } = await listOwnEvents(ctx, caller, { all: true, sort: 'desc', page: number, per_page: PER_PAGE })
     return {
       title: 'Activity',
+      feed: { title: 'Activity of your projects', at: '/dashboard/projects.atom' },
       body: (
         <>
           <DashboardHeading view={view} title="Activity" />
