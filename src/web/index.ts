@@ -24,6 +24,7 @@ import * as activity from './pages/code/activity.js'
 import * as blob from './pages/code/blob.js'
 import * as commit from './pages/code/commit.js'
 import * as commits from './pages/code/commits.js'
+import * as compare from './pages/code/compare.js'
 import * as edit from './pages/code/edit.js'
 import * as findFile from './pages/code/find-file.js'
 import * as refs from './pages/code/refs.js'
@@ -147,7 +148,8 @@ export const pages: Page[] = [
   commits.defaultCommitsPage,
   commit.commitPage,
   commit.containingPage,
-  commits.comparePage,
+  compare.comparePage,
+  compare.compareFormPage,
   edit.editPage,
   edit.newFilePage,
   refs.branchesPage,

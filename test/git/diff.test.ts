@@ -47,6 +47,7 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
       .join('')
     files.push({
       sort: old,
+      status,
       old_path: text(old),
       new_path: text(now),
       a_mode: a === '000000' ? '0' : a,
@@ -58,7 +59,8 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
     })
   }
   files.sort((x, y) => (x.sort < y.sort ? -1 : x.sort > y.sort ? 1 : 0))
-  return files.map(({ sort: _, ...file }) => file)
+  const renamed = files.filter(({ renamed_file }) => renamed_file).map(({ new_path, status }) => [new_path, Number(status.slice(1))])
+  return { files: files.map(({ sort: _, status: __, ...file }) => file), similarity: Object.fromEntries(renamed) }
 }
 
 function cQuoted(path: string) {
@@ -115,7 +117,7 @@ describe('diff', () => {
       const pairs = oids.map((oid, i) => [oids[i - 1] ?? null, oid] as const)
       const answers = await Promise.all(pairs.map(([from, to]) => repository.reader.diff(from, to, ALL)))
       for (const [i, [from, to]] of pairs.entries())
-        expect(answers[i]).toEqual({ files: native(repository, from ?? EMPTY_TREE, to), truncated: false })
+        expect(answers[i]).toEqual({ ...native(repository, from ?? EMPTY_TREE, to), truncated: false })
       const [first = '', last = ''] = [oids[2], oids.at(-1)]
       expect((await repository.reader.diff(first, last, ALL)).files).toEqual(native(repository, first, last))
 

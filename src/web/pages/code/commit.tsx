@@ -26,7 +26,7 @@ import { form, type PageView, page, Redirect } from '../../page.js'
 import { noteForms } from '../planning/notes.js'
 import { discussionParts } from '../planning/texts.js'
 import { beside, DiffViews, views } from './commits.js'
-import { opened, WholeFileLink } from './context.js'
+import { openedFile, WholeFileLink } from './context.js'
 import { momentOf, titleOf } from './revision.js'
 
 const MAX_DISCUSSIONS = 100
@@ -81,10 +81,11 @@ export const commitPage = page({
       listDiscussions(ctx, caller, about.noteable, { page: 1, per_page: MAX_DISCUSSIONS }),
     ])
     const action = `${within(subject)}/commit/${commit.oid}`
-    const [files, parts] = await Promise.all([
-      opened(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
+    const [whole, parts] = await Promise.all([
+      openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
       discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit }),
     ])
+    const files = diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file))
     const [first = '', ...others] = commit.message.split('\n')
     const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
     const sign = signature && SIGNATURES[signature.status]
@@ -173,6 +174,7 @@ export const commitPage = page({
             files={files}
             review={review}
             truncated={diff.truncated}
+            similarity={diff.similarity}
             links={links}
             from={commit.parents[0] ?? null}
             to={commit.oid}
