@@ -104,6 +104,7 @@ export const pages: Page[] = [
   home.starredPage,
   home.ownActivityPage,
   home.explorePage,
+  ...home.exploreAddresses,
   groups.ownGroupsPage,
   groups.exploreGroupsPage,
   search.searchPage,

@@ -237,9 +237,9 @@ export const projectPage = page({
                 <p>
                   {project.tag_list.map((topic) => (
                     <>
-                      <span key={topic} class="badge">
+                      <a key={topic} class="badge" href={`${view.links.prefix}/explore?${new URLSearchParams({ topic })}`}>
                         {topic}
-                      </span>{' '}
+                      </a>{' '}
                     </>
                   ))}
                 </p>
@@ -291,12 +291,7 @@ export const projectPage = page({
               {shares.length > 0 && (
                 <>
                   <h2>Languages</h2>
-                  <p>
-                    {shares
-                      .slice(0, 6)
-                      .map(([name, share]) => `${name} ${Math.round(share)} %`)
-                      .join(' · ')}
-                  </p>
+                  <LanguageBar view={view} shares={shares.slice(0, MAX_LANGUAGES)} />
                 </>
               )}
               {subject.can('download_code') && (
@@ -328,6 +323,32 @@ export const projectPage = page({
 
 const projectPicture = ({ links }: PageView, { id, avatar }: ProjectSubject['project']) =>
   avatar && `${links.base}/uploads/-/system/project/avatar/${id}/${encodeURIComponent(avatar)}`
+
+const MAX_LANGUAGES = 6
+
+/** The shares of the languages as a bar, with their names and numbers below it; the rest is left empty. */
+function LanguageBar({ view, shares }: { view: PageView; shares: [string, number][] }) {
+  let at = 0
+  return (
+    <>
+      <svg class="languages" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+        {shares.map(([name, share]) => {
+          const from = at
+          at += share
+          return <rect key={name} x={from} width={share} height="8" />
+        })}
+      </svg>
+      <ul class="languages">
+        {shares.map(([name, share]) => (
+          <li key={name}>
+            <a href={`${view.links.prefix}/explore?${new URLSearchParams({ language: name })}`}>{name}</a>{' '}
+            <span class="dim">{share < 1 ? share.toFixed(1) : Math.round(share)} %</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
 
 /** The address of the editor of the settings for a repository (WB-186). */
 function editorAddress(editor: string, repository: string): string {
