@@ -62,6 +62,8 @@ export interface TreeEntry {
   name: string
   /** From the root of the repository. */
   path: string
+  /** The path with its bytes, where it is not UTF-8 (see `lib/text/byte-path.ts`). */
+  bytePath?: string
 }
 
 export interface Ref {

@@ -5,6 +5,7 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { paging, str } from '../../../http/params.js'
+import { hasBytes } from '../../../lib/text/byte-path.js'
 import { submodulePage, submoduleUrls } from '../../../rules/submodules.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findLatestRelease } from '../../../services/content/releases.js'
@@ -101,7 +102,7 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
               </tr>
             )}
             {shown.map((entry) => (
-              <EntryRow key={entry.name} entry={entry} place={place} changes={changes} submodule={pageOf(entry.path)} />
+              <EntryRow key={entry.bytePath ?? entry.path} entry={entry} place={place} changes={changes} submodule={pageOf(entry.path)} />
             ))}
           </tbody>
         </table>
@@ -113,7 +114,7 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
 }
 
 const NewFile = ({ subject, place: { links, ref, path, branch } }: { subject: ProjectSubject; place: Place }) =>
-  branch !== null && subject.can('push_code') ? (
+  branch !== null && subject.can('push_code') && !hasBytes(path) ? (
     <a class="button last" href={links.newFile(ref, path)}>
       <Icon name="plus" /> New file
     </a>
@@ -128,10 +129,9 @@ interface EntryProps {
 }
 
 function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryProps) {
-  const change = changes.get(entry.name)
-  // the bytes of such a name are not known here
-  const named = !entry.path.includes('\ufffd')
-  const to = entry.type === 'tree' ? links.tree(ref, entry.path) : links.blob(ref, entry.path)
+  const path = entry.bytePath ?? entry.path
+  const change = changes.get(path)
+  const to = entry.type === 'tree' ? links.tree(ref, path) : links.blob(ref, path)
   return (
     <tr>
       <td>
@@ -140,7 +140,7 @@ function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryPro
           <a href={submodule} rel="nofollow noopener">
             {entry.name}
           </a>
-        ) : named && entry.type !== 'commit' ? (
+        ) : entry.type !== 'commit' ? (
           <a href={to}>{entry.name}</a>
         ) : (
           entry.name
