@@ -27,6 +27,7 @@ import * as commits from './pages/code/commits.js'
 import * as compare from './pages/code/compare.js'
 import * as edit from './pages/code/edit.js'
 import * as findFile from './pages/code/find-file.js'
+import { olderAddresses } from './pages/code/older-addresses.js'
 import * as refs from './pages/code/refs.js'
 import * as releases from './pages/code/releases.js'
 import * as social from './pages/code/social.js'
@@ -105,6 +106,7 @@ export const pages: Page[] = [
   home.ownActivityPage,
   home.explorePage,
   ...home.exploreAddresses,
+  ...olderAddresses,
   groups.ownGroupsPage,
   groups.exploreGroupsPage,
   search.searchPage,

@@ -124,6 +124,9 @@ export class Site implements Sender {
 
   /** Serves a page or form below a project, a group or a user; 404 if there is none. */
   async serveBelow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const [, repository, isWiki] = /^([^?]*?)(\.wiki)?\.git\/?(?:\?|$)/.exec(request.url) ?? []
+    if (repository !== undefined && request.method !== 'POST')
+      return reply.redirect(`${this.ctx.links.prefix}${repository}${isWiki ? '/-/wikis/home' : ''}`, 302)
     const found = await this.#paths.find(this.ctx, request)
     if (!found) throw noSuchRoute()
     if ('to' in found) return reply.redirect(found.to, 302)
