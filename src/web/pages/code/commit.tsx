@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import { refused } from '../../../failures.js'
+import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
@@ -76,7 +76,7 @@ export const commitPage = page({
     const commit = about.noteable.commit ?? (await getCommit(ctx, subject, input.sha))
     const [diff, signature, { users, states }, discussions] = await Promise.all([
       diffOf(ctx, subject, commit),
-      signatureOfCommit(ctx, subject, commit.oid).catch(() => null),
+      nullOnFailure(signatureOfCommit(ctx, subject, commit.oid)),
       beside(ctx, subject, [commit]),
       listDiscussions(ctx, caller, about.noteable, { page: 1, per_page: MAX_DISCUSSIONS }),
     ])

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ANONYMOUS } from '../../../access/actor.js'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { notFound } from '../../../failures.js'
+import { notFound, nullOnFailure } from '../../../failures.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { paging, str } from '../../../http/params.js'
 import { hasBytes } from '../../../lib/text/byte-path.js'
@@ -214,7 +214,7 @@ export const projectPage = page({
     const [languages, release, license, isStarred] = await Promise.all([
       code ? languagesOf(ctx, project.id) : ({} as Record<string, number>),
       code ? findLatestRelease(ctx, subject) : null,
-      code ? licenseOf(ctx, subject).catch(() => null) : null,
+      code ? nullOnFailure(licenseOf(ctx, subject)) : null,
       viewer ? hasStarred(ctx, project.id, viewer.id) : false,
     ])
     const shares = Object.entries(languages).filter(([, share]) => share >= 0.5)
@@ -371,7 +371,7 @@ const CloneAddress = ({ label, address }: { label: string; address: string }) =>
 
 async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
   const { project } = subject
-  const place = await placeOf(ctx, subject, view, project.default_branch).catch(() => null)
+  const place = await nullOnFailure(placeOf(ctx, subject, view, project.default_branch))
   if (!place) return <EmptyProject view={view} subject={subject} />
   const heads = await place.repository.refsPage('refs/heads/', { skip: 0, limit: 0 })
   const tags = await place.repository.refsPage('refs/tags/', { skip: 0, limit: 0 })
