@@ -34,7 +34,9 @@ export function documentOf(
       {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
     </Head>,
   )
-  return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(content)}${content}</body></html>\n`
+  // a parser takes a bare CR for the end of a line
+  const exact = content.includes('\r') ? content.replaceAll('\r', '&#13;') : content
+  return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(exact)}${exact}</body></html>\n`
 }
 
 interface HeadProps {
