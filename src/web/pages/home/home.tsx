@@ -117,7 +117,7 @@ export const explorePage = page({
             <a href={`${view.links.prefix}/explore/groups`}>All groups</a>
           </p>
           <search>
-            <form method="get" action={`${view.links.prefix}/explore`} class="search">
+            <form method="get" action={`${view.links.prefix}/explore`} class="search several">
               <input name="name" type="search" value={name ?? ''} placeholder="Name" aria-label="Name" />
               <input name="topic" type="search" value={wantedTopic ?? ''} placeholder="Topic" aria-label="Topic" />
               <input name="language" type="search" value={language ?? ''} placeholder="Language" aria-label="Programming language" />
