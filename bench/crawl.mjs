@@ -38,6 +38,8 @@ const bench = new Bench({ quick: true })
 await bench.start()
 const faults = []
 let sampled = 0
+/** Samples of which the page shows nothing to compare: binary, too large, cut. */
+let skipped = 0
 
 async function open(path) {
   const answer = await fetch(bench.url + path, { redirect: 'manual', headers: { accept: 'text/html' } })
@@ -91,7 +93,8 @@ async function crawl(start) {
 }
 
 const differs = (what, path, ours, theirs) => {
-  sampled++
+  if (ours === null && theirs === null) skipped++
+  else sampled++
   if (ours !== theirs)
     faults.push(`${what} differs ${path}\n  page ${JSON.stringify(ours).slice(0, 200)}\n  git  ${JSON.stringify(theirs).slice(0, 200)}`)
 }
@@ -207,7 +210,7 @@ try {
   await bench.close()
 }
 process.stdout.write(
-  `\n| repository | commits | pages read | links left | largest page | faults | time |\n|---|---|---|---|---|---|---|\n${rows.join('\n')}\n\n${sampled} samples compared with git, ${faults.length} faults\n`,
+  `\n| repository | commits | pages read | links left | largest page | faults | time |\n|---|---|---|---|---|---|---|\n${rows.join('\n')}\n\n${sampled} samples compared with git, ${skipped} with nothing to compare, ${faults.length} faults\n`,
 )
 for (const fault of faults.slice(0, 100)) process.stdout.write(`${fault}\n`)
 process.exit(faults.length > 0 ? 1 : 0)

@@ -21,6 +21,7 @@ const FROZEN = {
   '0014_single_sign_on': '214841aa49cec80922bea6d4bdb4180de9e3ee18d4122f38d228ebe927dfc3c8',
   '0015_reviews': '14d69bc04f87ed8734a965b68609dae8eff6fc8bf02df0c052e0c5cca84d9f07',
   '0016_administration': '9405720aa92af0055c88048b56ddc0aa78926a18ac9ab8b0a1287bfd6cd72201',
+  '0018_feed_tokens': '68a750872a8c7db6fbb53020b5f7fcbdb9421b99e72ec0cf01d645a291b2f699',
 }
 
 describe('migrations', () => {
