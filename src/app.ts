@@ -19,7 +19,9 @@ import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { sentStatus } from './lib/sent-status.js'
 import { shareOf } from './lib/share.js'
+import { pathOfRouter, urlForRouter } from './lib/text/byte-path.js'
 import { asUnavailable } from './lib/unavailable.js'
+import { serveFeed } from './routes/addresses/feeds.js'
 import { asksForGoImport, sendGoImport } from './routes/addresses/go-get.js'
 import { addressOf, serveAddress } from './routes/addresses/index.js'
 import { sections } from './routes/index.js'
@@ -116,11 +118,13 @@ export async function buildApp(
 }
 
 /** What is not Git and not at a fixed path: addresses below projects, whose paths have any depth. */
-function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, reply: FastifyReply) {
+async function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, reply: FastifyReply) {
   if (asksForGoImport(request)) return sendGoImport(ctx, request, reply)
   if (asksForReleaseFile(request)) return serveReleaseFile(ctx, request, reply)
-  const address = addressOf((request.params as { '*': string })['*'])
+  const address = addressOf(pathOfRouter((request.params as { '*': string })['*']))
   if (address) return serveAddress(ctx, address, request, reply)
+  const feed = request.method === 'GET' || request.method === 'HEAD' ? await serveFeed(ctx, request, reply) : null
+  if (feed) return feed
   return isPage(request) && !asksForUpload(request) ? site.serveBelow(request, reply) : serveUpload(ctx, request, reply)
 }
 
@@ -183,7 +187,7 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     // `%2F` is data, which the router does not decode to a slash
     routerOptions: { querystringParser: (text) => ({ text }), ...ROUTER, constraints: { form: FORM_POSTS as never } },
     exposeHeadRoutes: true,
-    rewriteUrl: ({ url }) => withoutPrefix(url ?? '/', ctx.links.prefix),
+    rewriteUrl: ({ url }) => urlForRouter(withoutPrefix(url ?? '/', ctx.links.prefix)),
     // called before any hook has run
     frameworkErrors: (error, request, reply) =>
       void refuse(error, request, reply.headers({ ...DEFAULT_HEADERS, 'x-request-id': request.id, connection: 'close' })),

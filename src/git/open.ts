@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import { openInstallation } from './installation.js'
+import { quarantineReader } from './reading/reader.js'
 import { repositoryOf } from './repository.js'
 import { restoreRepository, saveRepository } from './storage/copies.js'
 import { createRepository } from './storage/create.js'
@@ -38,6 +39,10 @@ export function openGit(options: WriteOptions): Git {
     ...movesOf(installation, resources, options, removal.remove),
     ...storagesOf(installation, resources, options),
     open,
+    openBoth: (key, other) =>
+      quarantineReader(installation.resources.pool, installation.directory(key), {
+        GIT_ALTERNATE_OBJECT_DIRECTORIES: join(installation.directory(other), 'objects'),
+      }),
     exists: installation.exists,
     async create(key, branch) {
       if (await installation.exists(key)) return

@@ -62,6 +62,8 @@ export interface TreeEntry {
   name: string
   /** From the root of the repository. */
   path: string
+  /** The path with its bytes, where it is not UTF-8 (see `lib/text/byte-path.ts`). */
+  bytePath?: string
 }
 
 export interface Ref {
@@ -114,6 +116,8 @@ export interface Diff {
   files: FileDiff[]
   /** Whether files were omitted because of a limit. */
   truncated: boolean
+  /** How much of each renamed file is as it was, in percent, by its new path. */
+  similarity: Readonly<Record<string, number>>
 }
 
 /** A line of a file in a diff: removed (`old_line` only), added (`new_line` only) or context (both). */
@@ -646,6 +650,8 @@ export interface Relocation {
 export interface Git {
   /** Cheap: does no disk access. */
   open(key: RepositoryKey): GitRepository
+  /** Reads a repository together with the objects of another one, without copying any; close it. */
+  openBoth(key: RepositoryKey, other: RepositoryKey): Pick<GitRepository, 'mergeBase' | 'log' | 'diff'> & { close(): void }
   /** Creates an empty bare repository whose HEAD points at `branch`; does nothing if it exists. */
   create(key: RepositoryKey, branch: string): Promise<void>
   /** Throws RepositoryMissing if the storage is not mounted or the repository cannot be read. */

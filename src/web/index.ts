@@ -27,8 +27,10 @@ import * as activity from './pages/code/activity.js'
 import * as blob from './pages/code/blob.js'
 import * as commit from './pages/code/commit.js'
 import * as commits from './pages/code/commits.js'
+import * as compare from './pages/code/compare.js'
 import * as edit from './pages/code/edit.js'
 import * as findFile from './pages/code/find-file.js'
+import { olderAddresses } from './pages/code/older-addresses.js'
 import * as refs from './pages/code/refs.js'
 import * as releases from './pages/code/releases.js'
 import * as social from './pages/code/social.js'
@@ -109,6 +111,8 @@ export const pages: Page[] = [
   home.starredPage,
   home.ownActivityPage,
   home.explorePage,
+  ...home.exploreAddresses,
+  ...olderAddresses,
   groups.ownGroupsPage,
   groups.exploreGroupsPage,
   search.searchPage,
@@ -116,6 +120,7 @@ export const pages: Page[] = [
   search.groupSearchPage,
   people.userPage,
   people.groupPage,
+  people.groupActivityPage,
   signIn.signInPage,
   secondFactor.secondFactorPage,
   secondFactor.passkeyPage,
@@ -152,7 +157,8 @@ export const pages: Page[] = [
   commits.defaultCommitsPage,
   commit.commitPage,
   commit.containingPage,
-  commits.comparePage,
+  compare.comparePage,
+  compare.compareFormPage,
   edit.editPage,
   edit.newFilePage,
   refs.branchesPage,
@@ -294,6 +300,7 @@ export const forms: Form[] = [
   keys.gpgKeyRemoval,
   tokens.tokenForm,
   tokens.tokenRevocation,
+  tokens.feedTokenReset,
   applications.applicationForm,
   applications.applicationChange,
   applications.secretRenewal,

@@ -1,8 +1,9 @@
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/rules.js'
+import { encodePath } from '../lib/text/byte-path.js'
 import type { PageView } from './page.js'
 
 /** A path of a repository, in a URL. */
-export const inUrl = (path: string): string => path.split('/').map(encodeURIComponent).join('/')
+export const inUrl = (path: string): string => path.split('/').map(encodePath).join('/')
 
 /** The address of a project or group, without the prefix of the service. */
 export const homeOfProject = ({ project }: Pick<ProjectSubject, 'project'>) => `/${inUrl(fullPathOf(project))}`

@@ -77,6 +77,10 @@ export interface Html {
   narrow?: boolean
   /** Loads the script; by default what is not narrow does. */
   scripted?: boolean
+  /** What services that show a link of it say about it (Open Graph); only signed-out readers are sent that (WB-232). */
+  card?: { text: string | null | undefined; image?: string | null }
+  /** Its feed: what it has, and the address without the prefix (WB-230). */
+  feed?: { title: string; at: string }
   /** Other origins that its scripts, frames and styles come from (WB-29). */
   sources?: readonly string[]
 }

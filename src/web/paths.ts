@@ -3,6 +3,7 @@ import findMyWay from 'find-my-way'
 import { findPathOwner } from '../access/path-owner.js'
 import type { Context } from '../context.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import { decodePath, hasBytes, urlForRouter, urlOfRouter } from '../lib/text/byte-path.js'
 import type { Form, Page } from './page.js'
 
 /** What is at an address. */
@@ -81,13 +82,14 @@ export class Paths {
 
   /** The place of a request below a project, a group or a user, or where it has moved. */
   async find(ctx: Context, request: FastifyRequest): Promise<Found> {
-    const [path = '/'] = request.url.split('?', 1)
+    const url = urlOfRouter(request.url)
+    const [path = '/'] = url.split('?', 1)
     const owner = await ownerOf(ctx, path)
     if (!owner) return null
-    const found = this.#below[owner.kind].find('GET', owner.rest || '/')
+    const found = this.#below[owner.kind].find('GET', urlForRouter(owner.rest) || '/')
     const place = found?.store as PlaceBelow | undefined
     if (!found || !place) return null
-    const query = request.url.slice(path.length)
+    const query = url.slice(path.length)
     const reads = request.method !== 'POST'
     if (reads && place.page && (place.older || owner.moved)) {
       const base = owner.kind === 'G' && owner.rest ? `/groups/${owner.fullPath}` : `/${owner.fullPath}`
@@ -142,15 +144,11 @@ async function ownerOf(ctx: Context, path: string): Promise<Owner | null> {
 
 /** Decodes a part of a URL; null if it is malformed or has a NUL. */
 function decoded(text: string): string | null {
-  try {
-    const plain = decodeURIComponent(text)
-    return plain.includes('\0') ? null : plain
-  } catch {
-    return null
-  }
+  const plain = decodePath(text)
+  return plain?.includes('\0') ? null : plain
 }
 
 function decodedParts(path: string): string[] | null {
   const parts = path.split('/').filter(Boolean).map(decoded)
-  return parts.length > 0 && parts.every((part) => part !== null && !part.includes('/')) ? (parts as string[]) : null
+  return parts.length > 0 && parts.every((part) => part !== null && !part.includes('/') && !hasBytes(part)) ? (parts as string[]) : null
 }

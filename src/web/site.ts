@@ -9,6 +9,7 @@ import { Failure, noSuchRoute, nullOnFailure, unauthenticated } from '../failure
 import { callerOfSession, sessionOf } from '../http/caller.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import { urlOfRouter } from '../lib/text/byte-path.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
 import { diagramServer } from '../services/markdown/relative.js'
 import { Assets } from './assets.js'
@@ -124,6 +125,9 @@ export class Site implements Sender {
 
   /** Serves a page or form below a project, a group or a user; 404 if there is none. */
   async serveBelow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const [, repository, isWiki] = /^([^?]*?)(\.wiki)?\.git\/?(?:\?|$)/.exec(request.url) ?? []
+    if (repository !== undefined && request.method !== 'POST')
+      return reply.redirect(`${this.ctx.links.prefix}${repository}${isWiki ? '/-/wikis/home' : ''}`, 302)
     await keepDetails(this.ctx, request)
     const found = await this.#paths.find(this.ctx, request)
     if (!found) throw noSuchRoute()
@@ -149,7 +153,7 @@ export class Site implements Sender {
     const moved = await nullOnFailure(getProjectFor(ctx, caller, String(id)))
     const former = `/${inUrl(fullPath)}`
     return moved && request.url.startsWith(former)
-      ? `${ctx.links.prefix}/${inUrl(fullPathOf(moved.project))}${request.url.slice(former.length)}`
+      ? `${ctx.links.prefix}/${inUrl(fullPathOf(moved.project))}${urlOfRouter(request.url).slice(former.length)}`
       : null
   }
 
@@ -209,7 +213,7 @@ export class Site implements Sender {
     if (failure.kind === 'unavailable') request.log.warn({ err: error }, 'a page could not be served')
     const session = await sessionOf(this.ctx, request).catch(() => null)
     if (leadsToSignIn(failure, request) && (!session || session.awaitsSecondFactor)) {
-      const to = `/users/sign_in?return_to=${encodeURIComponent(request.url)}`
+      const to = `/users/sign_in?return_to=${encodeURIComponent(urlOfRouter(request.url))}`
       reply.header('cache-control', 'no-store').redirect(this.ctx.links.prefix + to, 302)
       return true
     }

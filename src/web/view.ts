@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Session, sessionValue } from '../access/sessions.js'
 import type { Context } from '../context.js'
 import { callerOfSession } from '../http/caller.js'
+import { urlOfRouter } from '../lib/text/byte-path.js'
 import { activeMessages } from '../services/core/broadcast-messages.js'
 import type { PageView } from './page.js'
 import { dismissedCookie, flashCookie, readDismissed, readFlash, setCookie, visitorCookie } from './session/cookies.js'
@@ -34,7 +35,7 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
     session,
     settings: await settings.read(),
     now: ctx.now(),
-    address: request.url,
+    address: urlOfRouter(request.url),
     flash,
     broadcasts: (await activeMessages(ctx, path)).filter(({ id }) => !dismissed.includes(id)),
     dismissed,

@@ -22,6 +22,7 @@ const FROZEN = {
   '0015_reviews': '14d69bc04f87ed8734a965b68609dae8eff6fc8bf02df0c052e0c5cca84d9f07',
   '0016_administration': '9405720aa92af0055c88048b56ddc0aa78926a18ac9ab8b0a1287bfd6cd72201',
   '0017_instance_settings': '76f207bedb67a5dc7478069dfa68720350044cc1bf7667a068ba8d8a8ffda1de',
+  '0018_feed_tokens': '68a750872a8c7db6fbb53020b5f7fcbdb9421b99e72ec0cf01d645a291b2f699',
 }
 
 describe('migrations', () => {

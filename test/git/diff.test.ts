@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { readerFor } from '../../src/git/reading/reader.js'
 import { readResources } from '../../src/git/reading/resources.js'
-import type { DiffLimits, FileDiff } from '../../src/git/types.js'
+import type { Diff, DiffLimits, FileDiff } from '../../src/git/types.js'
 import type { TestCommit, TestFile } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
 import { seeds } from '../support/rounds.js'
@@ -15,9 +15,9 @@ const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 const SUBMODULE = 'b'.repeat(40)
 
 /** What native git says, brought into our shape file by file: one process a file, so no text can be taken for another's. */
-function native(repository: ReturnType<typeof t.make>, from: string, to: string): FileDiff[] {
+function native(repository: ReturnType<typeof t.make>, from: string, to: string): Pick<Diff, 'files' | 'similarity'> {
   const fields = repository.gitBytes(['diff-tree', '-r', '-M', '--raw', '-z', from, to]).toString('latin1').split('\0')
-  const files: (FileDiff & { sort: string })[] = []
+  const files: (FileDiff & { sort: string; status: string })[] = []
   const text = (latin: string) => Buffer.from(latin, 'latin1').toString('utf8')
   while (fields.length > 1) {
     const [a = '', b = '', , , status = ''] = (fields.shift() as string).slice(1).split(' ')
@@ -47,6 +47,7 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
       .join('')
     files.push({
       sort: old,
+      status,
       old_path: text(old),
       new_path: text(now),
       a_mode: a === '000000' ? '0' : a,
@@ -58,7 +59,8 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
     })
   }
   files.sort((x, y) => (x.sort < y.sort ? -1 : x.sort > y.sort ? 1 : 0))
-  return files.map(({ sort: _, ...file }) => file)
+  const renamed = files.filter(({ renamed_file }) => renamed_file).map(({ new_path, status }) => [new_path, Number(status.slice(1))])
+  return { files: files.map(({ sort: _, status: __, ...file }) => file), similarity: Object.fromEntries(renamed) }
 }
 
 function cQuoted(path: string) {
@@ -130,10 +132,9 @@ describe('diff', () => {
       const oids = repository.commits(...randomHistory(seed))
       const pairs = oids.map((oid, i) => [oids[i - 1] ?? null, oid] as const)
       const answers = await Promise.all(pairs.map(([from, to]) => repository.reader.diff(from, to, ALL)))
-      for (const [i, [from, to]] of pairs.entries())
-        expect(answers[i]).toEqual({ files: native(repository, from ?? EMPTY_TREE, to), truncated: false })
+      for (const [i, [from, to]] of pairs.entries()) expect(answers[i]).toEqual({ ...native(repository, from ?? EMPTY_TREE, to), truncated: false })
       const [first = '', last = ''] = [oids[2], oids.at(-1)]
-      expect((await repository.reader.diff(first, last, ALL)).files).toEqual(native(repository, first, last))
+      expect((await repository.reader.diff(first, last, ALL)).files).toEqual(native(repository, first, last).files)
 
       const stats = await repository.reader.stats(oids)
       for (const [i, [from, to]] of pairs.entries()) {

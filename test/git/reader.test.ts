@@ -82,7 +82,11 @@ describe('resolve', () => {
     expect(await repository.reader.mergeBase(text, one)).toBeNull()
     expect(await repository.reader.merged([text], one)).toEqual([false])
     expect(await repository.reader.refsContaining(text, 'refs/heads/')).toEqual([])
-    expect(await repository.reader.diff(text, one, { files: 1, lines: 1, bytes: 1, fileBytes: 1 })).toEqual({ files: [], truncated: false })
+    expect(await repository.reader.diff(text, one, { files: 1, lines: 1, bytes: 1, fileBytes: 1 })).toEqual({
+      files: [],
+      truncated: false,
+      similarity: {},
+    })
     expect(existsSync(join(repository.directory, 'made'))).toBe(false)
     expect(repository.faults).toEqual([])
   })

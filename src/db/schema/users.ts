@@ -46,6 +46,8 @@ export const users = pgTable(
      * The displayed avatar: that file name, or `@` and the digest of the e-mail address for an avatar service (G-83).
      */
     avatar: text().generatedAlwaysAs(sql`coalesce(avatar_file, '@' || md5(lower(btrim(email))))`),
+    /** Part of the token for feeds, which a new number makes another one (WB-231). */
+    feed_token_version: integer().notNull().default(0),
     theme_id: integer().notNull().default(1),
     color_scheme_id: integer().notNull().default(1),
     confirmed_at: moment(),

@@ -5,6 +5,8 @@ interface RawChange {
   oldMode: string
   newMode: string
   status: string
+  /** Of a rename, in percent. */
+  similarity: number
   oldPath: Buffer
   newPath: Buffer
 }
@@ -87,7 +89,12 @@ export class DiffParser {
       if (lines > this.limits.lines || bytes > this.limits.bytes) break
       files.push(fileOf(this.#changes[at] as RawChange, diff))
     }
-    return { files, truncated: files.length < this.#changes.length }
+    const similarity: Record<string, number> = Object.create(null)
+    for (const at of this.#order.slice(0, files.length)) {
+      const change = this.#changes[at] as RawChange
+      if (change.status === 'R') similarity[change.newPath.toString('utf8')] = change.similarity
+    }
+    return { files, truncated: files.length < this.#changes.length, similarity }
   }
 
   #waitForMore(data: Buffer): null {
@@ -125,7 +132,7 @@ export class DiffParser {
       if (last < 0) break
       const oldPath = Buffer.from(data.subarray(header + 1, first))
       const newPath = renamed ? Buffer.from(data.subarray(first + 1, last)) : oldPath
-      this.#changes.push({ oldMode, newMode, status: status.charAt(0), oldPath, newPath })
+      this.#changes.push({ oldMode, newMode, status: status.charAt(0), similarity: Number(status.slice(1)), oldPath, newPath })
       at = last + 1
     }
     return this.#waitForMore(data.subarray(at))

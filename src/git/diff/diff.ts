@@ -99,8 +99,9 @@ export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Dif
  */
 export async function diffWithoutLargeFiles(pair: TreePair, limits: DiffLimits): Promise<Diff> {
   const { parser, end } = await patchOf(pair, [...CONFIG, ...SMALL_FILES_ONLY], limits)
-  const { files, truncated } = parser.finish()
+  const { files, truncated, similarity } = parser.finish()
   return {
+    similarity,
     files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '' } : file)),
     truncated: truncated || end === 'timeout',
   }

@@ -1,4 +1,5 @@
 import { Slice } from '../../lib/async/yield.js'
+import { bytesOfPath, pathOfBytes } from '../../lib/text/byte-path.js'
 import type { Oid } from '../types.js'
 import { type LogOrder, positionsIn, signed } from './history.js'
 import type { LogSource } from './log-source.js'
@@ -59,7 +60,6 @@ async function followRenames(source: LogSource, head: Oid, path: string, wholeOr
       if (!added) continue
       if (++lookups > MAX_ORIGIN_LOOKUPS) return null
       origin = await originOf(source, oid, name)
-      if (origin === '') return null
     }
     all.push(...rest.slice(0, at))
     if (origin !== null) rest = await changesAfter(source, head, origin, (all.at(-1) as PathChange).oid, wholeOrder)
@@ -82,18 +82,18 @@ async function changesAfter(source: LogSource, head: Oid, path: string, commit: 
   return found.filter(({ oid }) => (positions.get(oid) ?? -1) > after)
 }
 
-/** The previous name of a renamed or copied file; null if it is new; '' if the name is not valid UTF-8. */
+/** The previous name of a renamed or copied file; null if it is new. */
 async function originOf(source: LogSource, commit: Oid, path: string): Promise<string | null> {
   const args = [...LOG, '-1', '--follow', '-M50%', '--format=', '--name-status', '-z', commit, '--', path]
   const { stdout } = await source.pool.run(source.directory, args, { ...(source.env && { env: source.env }) })
-  const [status = '', origin = ''] = stdout.toString('utf8').split('\0')
-  return /^[RC]\d+$/.test(status) ? (origin.includes('\ufffd') ? '' : origin) : null
+  const [status = '', origin = ''] = stdout.toString('latin1').split('\0')
+  return /^[RC]\d+$/.test(status) ? pathOfBytes(Buffer.from(origin, 'latin1')) : null
 }
 
 /** Parses a log with `--name-status`; null if a commit changes more than the path. */
 async function commitsOf(source: LogSource, args: string[], input: string, path: string): Promise<PathChange[] | null> {
   const { stdout } = await source.pool.run(source.directory, args, { input, ...(source.env && { env: source.env }) })
-  const added = `A\t${Buffer.from(path).toString('latin1')}`
+  const added = `A\t${bytesOfPath(path).toString('latin1')}`
   const found: PathChange[] = []
   const slice = new Slice()
   let changes = 0

@@ -1,4 +1,5 @@
 import { Slice, yieldToEventLoop } from '../../lib/async/yield.js'
+import { bytesOfPath, pathOfBytes } from '../../lib/text/byte-path.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import type { Oid, TreeEntry } from '../types.js'
 import type { CatFile } from './cat-file.js'
@@ -49,12 +50,12 @@ export async function entryAt(source: TreeSource, root: Oid, path: string): Prom
   if (path === '') return entry
   for (const part of path.split('/')) {
     if (entry.type !== 'tree') return null
-    const name = Buffer.from(part)
+    const name = bytesOfPath(part)
     // a name that is not UTF-8 is matched by its displayed form
     const entries: RawEntry[] = (await readTree(source, entry.oid)) ?? []
     const raw = entries.find((raw) => raw.name.equals(name)) ?? entries.find((raw) => raw.name.toString('utf8') === part)
     if (!raw) return null
-    entry = toEntry(raw, entry.path)
+    entry = toEntry(raw, entry)
   }
   return entry
 }
@@ -71,7 +72,7 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
 
   const slice = new Slice()
   const found: TreeEntry[] = []
-  const stack = [{ entries: first, at: 0, path: top.path }]
+  const stack = [{ entries: first, at: 0, parent: top as Parent }]
   for (let level = stack.at(-1); level && found.length < MAX_ENTRIES; level = stack.at(-1)) {
     const raw = level.entries[level.at++]
     if (slice.over) await slice.pause()
@@ -79,10 +80,10 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
       stack.pop()
       continue
     }
-    const entry = toEntry(raw, level.path)
+    const entry = toEntry(raw, level.parent)
     found.push(entry)
     const below = recursive && entry.type === 'tree' ? trees.get(entry.oid) : undefined
-    if (below) stack.push({ entries: below, at: 0, path: entry.path })
+    if (below) stack.push({ entries: below, at: 0, parent: entry })
   }
   return found
 }
@@ -102,8 +103,8 @@ export async function pageBelow(
   const counts = await countsBelow(source, top.oid)
   if (!counts) return null
   const found: TreeEntry[] = []
-  const levelOf = async (oid: Oid, path: string) => ({ steps: inPathOrder((await readTree(source, oid)) ?? []), at: 0, path })
-  const stack = [await levelOf(top.oid, top.path)]
+  const levelOf = async (oid: Oid, parent: Parent) => ({ steps: inPathOrder((await readTree(source, oid)) ?? []), at: 0, parent })
+  const stack = [await levelOf(top.oid, top)]
   let left = skip
   for (let level = stack.at(-1); level && found.length < limit; level = stack.at(-1)) {
     const step = level.steps[level.at++]
@@ -114,8 +115,8 @@ export async function pageBelow(
     const { raw, below } = step
     const skipped = below ? (counts.get(raw.oid) ?? 0) : 1
     if (skipped <= left) left -= skipped
-    else if (below) stack.push(await levelOf(raw.oid, `${level.path === '' ? '' : `${level.path}/`}${raw.name.toString('utf8')}`))
-    else found.push(toEntry(raw, level.path))
+    else if (below) stack.push(await levelOf(raw.oid, toEntry(raw, level.parent)))
+    else found.push(toEntry(raw, level.parent))
   }
   return { entries: found, total: counts.get(top.oid) ?? 0 }
 }
@@ -193,7 +194,16 @@ async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, 
   }
 }
 
-function toEntry({ mode, name, oid }: RawEntry, parent: string): TreeEntry {
+/** The path of a folder: as it is shown, and with its bytes. */
+interface Parent {
+  path: string
+  bytePath?: string | undefined
+}
+
+function toEntry({ mode, name, oid }: RawEntry, { path: shown, bytePath = shown }: Parent): TreeEntry {
   const text = name.toString('utf8')
-  return { mode: mode.padStart(6, '0'), type: entryType(mode), oid, name: text, path: parent === '' ? text : `${parent}/${text}` }
+  const bytes = text.includes('\ufffd') ? pathOfBytes(name) : text
+  const path = shown === '' ? text : `${shown}/${text}`
+  const own = bytePath === '' ? bytes : `${bytePath}/${bytes}`
+  return { mode: mode.padStart(6, '0'), type: entryType(mode), oid, name: text, path, ...(own !== path && { bytePath: own }) }
 }

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { FairQueue } from '../../lib/async/fair-queue.js'
 import { currentHolder } from '../../lib/async/holder.js'
 import { shareOf } from '../../lib/share.js'
+import { bytesOfPath, hasBytes } from '../../lib/text/byte-path.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitFailure } from '../errors.js'
 import { configOptions } from './config-options.js'
@@ -115,6 +116,20 @@ export interface RunResult {
   stderr: string
   exitCode: number
   truncated: boolean
+}
+
+/**
+ * Node starts programs with arguments in UTF-8 alone. Where one has other bytes, git runs itself by an alias, with all
+ * arguments as `printf` reads them.
+ */
+const AS_BYTES =
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: for the shell
+  'alias.as-bytes=!f() { i=$#; while [ $i -gt 0 ]; do a=$(printf %b. "$1"); shift; set -- "$@" "${a%.}"; i=$((i-1)); done; exec git "$@"; }; f'
+
+function withBytes(args: string[]): string[] {
+  if (!args.some(hasBytes)) return args
+  const written = (arg: string) => [...bytesOfPath(arg)].map((byte) => `\\0${byte.toString(8)}`).join('')
+  return ['-c', AS_BYTES, 'as-bytes', ...GIT_OPTIONS.map(written), ...args.map(written)]
 }
 
 /** How a scan ended: at the end of the output, stopped by the callback, or at the deadline. */
@@ -247,7 +262,7 @@ export class ProcessPool {
     } = {},
   ): Promise<GitProcess> {
     this.#git ??= programOnPath('git')
-    const starting = this.spawner.spawn(this.#git ?? 'git', [...GIT_OPTIONS, ...args], {
+    const starting = this.spawner.spawn(this.#git ?? 'git', [...GIT_OPTIONS, ...withBytes(args)], {
       cwd: directory,
       env: { ...gitEnvironment(), GIT_DIR: directory, ...options.env },
       stdio: options.stdio ?? ['pipe', 'pipe', 'pipe'],

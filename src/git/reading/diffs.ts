@@ -8,13 +8,14 @@ import type { Source } from './source.js'
 
 export type DiffReader = Pick<GitRepository, 'diff' | 'diffLine' | 'changedPath' | 'stats'>
 
+const noDiff = (): Diff => ({ files: [], truncated: false, similarity: {} })
 const NO_STATS: Readonly<Stats> = { additions: 0, deletions: 0 }
 
 export function diffReader({ pool, directory, env, cache, root, diffTree }: Source, guarded: Guard): DiffReader {
   const between = (from: Oid, to: Oid) => ({ pool, directory, env, from, to })
 
   const diff: DiffReader['diff'] = async (from, to, limits) => {
-    const none = { files: [], truncated: false }
+    const none = noDiff()
     const [left, right] = await Promise.all([from === null ? null : root(from), root(to)])
     if (!right || (from !== null && !left)) return none
     const trees = [left?.tree ?? EMPTY_TREE, right.tree] as const
@@ -24,7 +25,7 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
     // a result within the deadline is cached; the fallback is not, because a later attempt may succeed
     const found = await orFallback(cache.getOrCompute(directory, query, sizeOf, make), () => diffWithoutLargeFiles(between(...trees), limits))
     // a copy, so that the caller cannot change the cached one
-    return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
+    return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated, similarity: found.similarity } : none
   }
 
   const diffLine: DiffReader['diffLine'] = async (from, to, at) => {
@@ -55,7 +56,7 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
   }
 
   return {
-    diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
+    diff: (from, to, limits) => guarded(noDiff(), () => diff(from, to, limits)),
     diffLine: (from, to, at) => guarded(null, () => diffLine(from, to, at)),
     changedPath: (changes, paths) => guarded(null, () => findChangedPath({ pool, directory, env }, changes, paths)),
     stats: (oids) =>

@@ -1,3 +1,4 @@
+import { pathOfBytes } from '../../lib/text/byte-path.js'
 import { isOid } from '../objects/cat-file.js'
 import type { BlameGroup, Oid, SearchDeadline } from '../types.js'
 import { cachedSearch, type SearchSource } from './search.js'
@@ -73,7 +74,7 @@ class BlameReader {
   #readPrevious(line: Buffer) {
     const group = this.groups.at(-1)
     if (!group || line[0] !== 0x70 || line.length > MAX_PATH_BYTES) return
-    const [, oid, path] = PREVIOUS.exec(line.toString('utf8')) ?? []
+    const [, oid, path] = PREVIOUS.exec(pathOfBytes(line)) ?? []
     if (oid !== undefined && path !== undefined) group.previous = { oid, path }
   }
 }

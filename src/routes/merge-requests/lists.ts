@@ -24,7 +24,7 @@ const reviewers = { reviewer_id: opt(assignees()), reviewer_username: opt(str())
 const areFew = (people: unknown[]) => people.length <= MAX_APPROVERS
 
 /** Filters of lists of merge requests (MR-13 to MR-21, MR-104, MR-111, MR-120 to MR-123, X-2, X-3). */
-const filters = (scope: 'created_by_me' | 'all') => ({
+export const filters = (scope: 'created_by_me' | 'all') => ({
   state: orDefault(oneOf(['opened', 'closed', 'locked', 'merged', 'all']), 'all'),
   view: opt(oneOf(['simple'])),
   ...traits,
@@ -44,7 +44,8 @@ const filters = (scope: 'created_by_me' | 'all') => ({
 
 type Given = z.infer<z.ZodObject<ReturnType<typeof filters>>>
 
-function filterOf(given: Given) {
+/** Converts parameters to the service's filters. */
+export function filterOf(given: Given) {
   const { scope, labels: _, milestone: __, assignee_id: ___, view: ____, not, in: fields, wip, draft = wip && wip === 'yes', ...rest } = given
   const people = {
     reviewer_id: usersOf<number>(given.reviewer_id),

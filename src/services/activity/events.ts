@@ -3,7 +3,7 @@ import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import { type IssueReach, type NoteReach, noteReach } from '../../access/can.js'
 import { ANY_LEVEL, projectsWithLevel } from '../../access/roles.js'
-import type { ProjectSubject } from '../../access/rules.js'
+import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
 import {
   issuesInReach,
   mergeRequestAccess,
@@ -22,7 +22,19 @@ import type { Transaction } from '../../db/client.js'
 import { count, decoded } from '../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
-import { EVENT_ACTIONS, EVENT_SUBJECTS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
+import {
+  EVENT_ACTIONS,
+  EVENT_SUBJECTS,
+  events,
+  issues,
+  mergeRequests,
+  milestones,
+  namespaceAncestry,
+  notes,
+  projects,
+  snippets,
+  users,
+} from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
@@ -85,8 +97,8 @@ export interface EventFilter extends Paging {
   sort: 'asc' | 'desc'
 }
 
-/** Which events: those of one user, of one project, or of all projects that the caller is a member of. */
-type EventScope = 'author' | 'project' | 'memberships'
+/** Which events: those of one user, of one project, of a group's projects, or of all that the caller is a member of. */
+type EventScope = 'author' | 'project' | 'group' | 'memberships'
 
 interface Shape {
   of: EventScope
@@ -112,6 +124,9 @@ const FILTERS = {
 const SCOPES: Record<EventScope, () => SQL> = {
   author: () => eq(events.author_id, sql.placeholder('of')),
   project: () => eq(events.project_id, sql.placeholder('of')),
+  group: () =>
+    sql`${events.project_id} in (select p.id from ${projects} p join ${namespaceAncestry} a on a.descendant_id = p.namespace_id
+      where a.ancestor_id = ${sql.placeholder('of')})`,
   memberships: () => sql`${events.project_id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
 }
 
@@ -264,6 +279,10 @@ export function listEventsOfProject(ctx: Context, caller: Pick<Caller, 'user'>, 
   const shown = caller.user ? reach : { ...reach, merge_requests: null, snippets: null }
   return list(ctx, caller, { of: 'project', id: subject.project.id, reach: shown }, filter)
 }
+
+/** The events of the projects of a group and of the groups below it, as far as the caller sees them. */
+export const listEventsOfGroup = (ctx: Context, caller: Pick<Caller, 'user'>, { group }: GroupSubject, filter: EventFilter) =>
+  list(ctx, caller, { of: 'group', id: group.id }, filter)
 
 /** How long events are kept (EV-5). */
 const EVENT_RETENTION = '2 years'

@@ -39,7 +39,7 @@ export const mustConfirm = ({ mail }: Pick<Context, 'mail'>, user: typeof users.
 
 /** The message for a password that an administrator set (CR-24). */
 export const mustChange = (base: string) =>
-  `The password was set by an administrator and must be changed before it is used: PUT ${base}/api/v4/user/password with username, current_password and password`
+  `The password was set by an administrator and must be changed before it is used: at ${base}/-/profile/password/new, or by PUT ${base}/api/v4/user/password with username, current_password and password`
 
 /** Characters of a name that was tried which are written down. */
 const MAX_LOGIN = 255

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { dumpFileName } from '../../db/dump.js'
+import { dumpFileName } from '../../db/copies/dump.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../db/schema/index.js'
 import { isObjectId } from '../../lib/files/object-store.js'
 

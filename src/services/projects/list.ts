@@ -56,6 +56,8 @@ export interface ProjectFilter extends Paging, Keyset {
   ownerId?: number | undefined
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
+  /** Only projects of the fork network of this one whose code the caller may read. */
+  network?: number | undefined
   group?: GroupFilter | undefined
   /** Also those that wait for their removal and that the caller may restore (PR-30). */
   include_pending_delete?: boolean | undefined
@@ -176,6 +178,15 @@ const FILTERS = {
     value: ({ ownerId }) => ownerId,
   },
   forkedFrom: { where: (id) => eq(projects.forked_from_id, id), value: ({ forkedFrom }) => forkedFrom, cacheable: false },
+  network: {
+    where: (id, { viewerKind }) => sql`(${projects.id} in (with recursive
+      up (id, parent) as (select p.id, p.forked_from_id from projects p where p.id = ${id}
+        union select p.id, p.forked_from_id from projects p join up on p.id = up.parent),
+      network (id) as (select up.id from up union select p.id from projects p join network on p.forked_from_id = network.id)
+      select network.id from network) and ${readableCode(viewerKind, user)})`,
+    value: ({ network }) => network,
+    cacheable: false,
+  },
   group: { where: (id, { scope }) => GROUP_SCOPES[scope](id), value: ({ group }) => group?.id },
 } satisfies Filters<ProjectFilter, FilterName, Pick<Shape, 'viewerKind' | 'scope' | 'namespaces'>>
 

@@ -7,7 +7,7 @@ const MAX_COMMITS = 5_000
 /** Milliseconds that one walk may take. */
 const MAX_MS = 10_000
 
-/** The commits that last changed the entries of a folder, by the names of the entries. */
+/** The commits that last changed the entries of a folder, by their paths, with their bytes. */
 export type LastChanges = ReadonlyMap<string, Commit>
 
 /**
@@ -41,7 +41,7 @@ async function walkBack(repository: GitRepository, from: Oid, path: string): Pro
     const known = folders.get(id)
     if (known) return known
     const entries = id === '' ? [] : ((await repository.tree(commit, path, { recursive: false })) ?? [])
-    const byName = new Map(entries.map((entry) => [entry.name, entry]))
+    const byName = new Map(entries.map((entry) => [entry.bytePath ?? entry.path, entry]))
     folders.set(id, byName)
     return byName
   }

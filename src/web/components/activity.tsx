@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { EVENT_VERBS, PUSH_VERBS, TARGET_NAMES } from '../../rules/event-words.js'
 import type { EventRecord } from '../../services/activity/events.js'
 import { inUrl, type ProjectLinks, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
@@ -68,27 +69,12 @@ const EventRow = ({ view, record, path }: { view: PageView; record: EventRecord;
 const Link = ({ to, children }: { to: string | null | undefined; children: ComponentChildren }) =>
   to ? <a href={to}>{children}</a> : <span>{children}</span>
 
-const VERBS = {
-  created: 'opened',
-  updated: 'changed',
-  closed: 'closed',
-  reopened: 'reopened',
-  commented: 'commented on',
-  merged: 'merged',
-  approved: 'approved',
-  joined: 'joined the project',
-  left: 'left the project',
-  destroyed: 'removed',
-  expired: 'is no longer a member: the time was over',
-} as const
-
-const NAMES: Record<string, string> = { Issue: 'issue #', MergeRequest: 'merge request !', Milestone: 'milestone %', Snippet: 'snippet $' }
 const PAGES: Record<string, string> = { Issue: 'issues', MergeRequest: 'merge_requests' }
 
 function sentenceOf(record: EventRecord, links: ProjectLinks | null): ComponentChildren {
   const { event, project, issue, request, milestone, note } = record
   if (event.action === 'pushed') return event.push ? <Push push={event.push} links={links} /> : 'pushed'
-  const verb = VERBS[event.action]
+  const verb = EVENT_VERBS[event.action]
   if (event.target_type === 'Project') {
     return event.action === 'created' ? (
       <>
@@ -116,21 +102,19 @@ function sentenceOf(record: EventRecord, links: ProjectLinks | null): ComponentC
     <>
       {verb}{' '}
       <Link to={to}>
-        {NAMES[type] ?? ''}
+        {TARGET_NAMES[type] ?? ''}
         {iid ?? ''} {title}
       </Link>
     </>
   )
 }
 
-const PUSHES = { created: 'pushed a new', removed: 'deleted the', pushed: 'pushed to the' } as const
-
 function Push({ push, links }: { push: NonNullable<EventRecord['event']['push']>; links: ProjectLinks | null }) {
   const { action, ref, ref_type, commit_count: count, commit_from: from, commit_to: to } = push
   const isThere = action !== 'removed'
   return (
     <>
-      {PUSHES[action]} {ref_type} <Link to={isThere ? links?.tree(ref) : undefined}>{ref}</Link>
+      {PUSH_VERBS[action]} {ref_type} <Link to={isThere ? links?.tree(ref) : undefined}>{ref}</Link>
       {isThere && count > 0 && to && (
         <>
           {': '}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
@@ -10,7 +11,7 @@ import { type CallCosts, PerformanceBar } from './performance-bar.js'
 
 /** The whole text of a page. */
 export function documentOf(
-  { title, body, narrow = false, scripted = !narrow }: Html,
+  { title, body, card, feed, narrow = false, scripted = !narrow }: Html,
   view: PageView,
   assets: AssetLinks,
   { waiting, costs }: { waiting: Waiting | null; costs: CallCosts | null },
@@ -31,8 +32,15 @@ export function documentOf(
       {costs && <PerformanceBar costs={costs} />}
     </>,
   )
-  const head = renderToString(<Head title={title} assets={assets} scripted={scripted} errors={errorsAt(view)} />)
-  return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(content)}${content}</body></html>\n`
+  const head = renderToString(
+    <Head title={title} assets={assets} scripted={scripted} errors={errorsAt(view)}>
+      {card && view.viewer === null && <Card view={view} title={title} {...card} />}
+      {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
+    </Head>,
+  )
+  // a parser takes a bare CR for the end of a line
+  const exact = content.includes('\r') ? content.replaceAll('\r', '&#13;') : content
+  return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(exact)}${exact}</body></html>\n`
 }
 
 /** Where the script reports its errors; undefined if nowhere (WB-201). */
@@ -43,9 +51,10 @@ interface HeadProps {
   assets: AssetLinks
   scripted: boolean
   errors: string | undefined
+  children: ComponentChildren
 }
 
-const Head = ({ title, assets, scripted, errors }: HeadProps) => (
+const Head = ({ title, assets, scripted, errors, children }: HeadProps) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width" />
@@ -53,9 +62,38 @@ const Head = ({ title, assets, scripted, errors }: HeadProps) => (
     <title>{`${title} · Roost`}</title>
     <link rel="stylesheet" href={assets.style} />
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
+    {children}
     {scripted && <script src={assets.script} defer data-errors={errors} />}
   </head>
 )
+
+/** Characters of a description that are shown with a link. */
+const MAX_CARD = 200
+
+const cardText = (text: string) => {
+  const line = text
+    .slice(0, 10 * MAX_CARD)
+    .replace(/\s+/g, ' ')
+    .trim()
+  return line.length > MAX_CARD ? `${line.slice(0, MAX_CARD)}…` : line
+}
+
+/** What everybody may see, for services that show a link of the page. */
+const Card = ({ view: { links, address }, title, text, image }: { view: PageView; title: string } & NonNullable<Html['card']>) => {
+  const description = cardText(text ?? '')
+  const [path = ''] = address.split('?', 1)
+  return (
+    <>
+      <meta property="og:site_name" content="Roost" />
+      <meta property="og:type" content="website" />
+      <meta property="og:title" content={title} />
+      <meta property="og:url" content={links.base + path} />
+      {description && <meta property="og:description" content={description} />}
+      {description && <meta name="description" content={description} />}
+      {image && <meta property="og:image" content={image} />}
+    </>
+  )
+}
 
 const FlashMessage = ({ view: { flash } }: { view: PageView }) =>
   flash && (

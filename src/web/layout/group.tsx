@@ -4,7 +4,7 @@ import { groupLinks, inUrl } from '../links.js'
 import type { PageView } from '../page.js'
 import { groupSettings } from './settings-pages.js'
 
-export type GroupTab = 'projects' | 'issues' | 'merge_requests' | 'milestones' | 'labels' | 'subgroups' | 'members' | 'settings'
+export type GroupTab = 'projects' | 'issues' | 'merge_requests' | 'milestones' | 'labels' | 'subgroups' | 'activity' | 'members' | 'settings'
 
 interface Props {
   view: PageView
@@ -29,6 +29,7 @@ export function GroupLayout({ view, subject, tab, heading, children }: Props) {
     ['merge_requests', 'Merge requests', links.page('merge_requests'), isSignedIn],
     ['milestones', 'Milestones', links.page('milestones'), isSignedIn],
     ['labels', 'Labels', links.page('labels'), isSignedIn],
+    ['activity', 'Activity', links.page('activity'), true],
     ['members', 'Members', links.page('group_members'), isSignedIn],
     ['settings', 'Settings', `${links.home}/${first?.[0]}`, isSignedIn && first !== undefined],
   ]

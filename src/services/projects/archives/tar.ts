@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import tar from 'tar-stream'
-import { ArchiveFault } from '../../../db/project-archive.js'
+import { ArchiveFault } from '../../../db/copies/project-archive.js'
 import { syncFile } from '../../../lib/files/durable.js'
 
 /** A file of an archive. */

@@ -112,11 +112,16 @@ export const diffOf = (ctx: Context, { project }: ProjectSubject, commit: Commit
   repositoryOf(ctx, project).diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
 
 export interface Comparison {
+  /** What is compared with the base. */
+  head: Oid
   /** Oldest first. */
   commits: Commit[]
   diffs: FileDiff[]
   /** Whether the diff is truncated. */
   overflow: boolean
+  similarity: Diff['similarity']
+  /** Where the differences begin; null without a common commit. */
+  base: Oid | null
   sameRef: boolean
   timedOut: boolean
 }
@@ -144,14 +149,27 @@ export async function resolveCompared(ctx: Context, subject: ProjectSubject, { f
 /** Compares two revisions (RE-4). */
 export async function compare(ctx: Context, subject: ProjectSubject, compared: Compared): Promise<Comparison> {
   const repository = repositoryOf(ctx, subject.project)
-  const { left, right, base } = await resolveCompared(ctx, subject, compared)
-  const log = await repository.log({ from: [right.commit], exclude: [left.commit], skip: 0, limit: MAX_COMPARED_COMMITS })
-  const diff = await repository.diff(base, right.commit, DIFF_LIMITS)
+  const [left, right] = await Promise.all([compared.from, compared.to].map((revision) => repository.resolve(revision)))
+  if (!left || !right) throw notFound('Ref')
+  return comparisonOf(repository, { left: left.commit, right: right.commit, straight: compared.straight })
+}
+
+/** The commits that one commit has and another one has not, and the changes between them. */
+export async function comparisonOf(
+  repository: Pick<GitRepository, 'mergeBase' | 'log' | 'diff'>,
+  { left, right, straight }: { left: Oid; right: Oid; straight: boolean },
+): Promise<Comparison> {
+  const base = straight ? left : await repository.mergeBase(left, right)
+  const log = await repository.log({ from: [right], exclude: [left], skip: 0, limit: MAX_COMPARED_COMMITS })
+  const diff = await repository.diff(base, right, DIFF_LIMITS)
   return {
     commits: log.commits.reverse(),
+    head: right,
     diffs: diff.files,
     overflow: diff.truncated,
-    sameRef: left.commit === right.commit,
+    similarity: diff.similarity,
+    base,
+    sameRef: left === right,
     timedOut: diff.truncated || log.total > MAX_COMPARED_COMMITS,
   }
 }

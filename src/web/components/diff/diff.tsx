@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
-import type { FileDiff } from '../../../git/types.js'
+import type { Diff, FileDiff } from '../../../git/types.js'
 import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
 import type { ProjectLinks } from '../../links.js'
 import { Badge } from '../list.js'
@@ -25,6 +25,7 @@ export const countsOf = (lines: Line[]) => ({
 interface Props {
   files: FileDiff[]
   truncated: boolean
+  similarity: Diff['similarity']
   links: ProjectLinks
   /** The revisions before and after, for links to the files. */
   from: string | null
@@ -32,8 +33,10 @@ interface Props {
   parallel: boolean
   /** Whether changes of white space are left out. */
   ignoreSpace?: boolean
-  /** Where the whole change is as text. */
-  raw: string
+  /** Where the whole change is as text; null: nowhere. */
+  raw: string | null
+  /** The file whose unchanged lines are shown, with them. */
+  whole?: FileDiff | null
   review?: DiffReview
 }
 
@@ -49,16 +52,18 @@ export interface DiffReview {
   under(file: FileDiff, line: Line): ComponentChildren
   /** The id of the form whose buttons begin a comment on a line; null where that is not possible. */
   formOf(file: FileDiff): string | null
+  /** Whether comments can be written on a line; by default on all. */
+  takes?(file: FileDiff, line: Line): boolean
   isClosed(file: FileDiff): boolean
   /** In place of lines that are not on this page. */
   instead(file: FileDiff): ComponentChildren
 }
 
 /** The changes of files, each in a box, with a list of them before. */
-export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreSpace = false, raw, review }: Props) => {
+export const DiffFiles = ({ files, truncated, similarity, links, from, to, parallel, ignoreSpace = false, raw, whole, review }: Props) => {
   const budget = aBudget()
   const parsed = files.map((file) => {
-    const all = linesOf(file.diff)
+    const all = linesOf((whole?.new_path === file.new_path ? whole : file).diff)
     const lines = ignoreSpace ? withoutSpace(all, budget) : all
     return { file, lines, words: changedWords(lines, budget) }
   })
@@ -77,13 +82,20 @@ export const DiffFiles = ({ files, truncated, links, from, to, parallel, ignoreS
         </details>
       )}
       {parsed.map(({ file, lines, words }) => (
-        <FileBox key={file.new_path} file={file} lines={lines} words={words} links={links} from={from} to={to} parallel={parallel} review={review} />
+        <FileBox
+          key={file.new_path}
+          file={file}
+          lines={lines}
+          words={words}
+          similarity={similarity[file.new_path]}
+          links={links}
+          from={from}
+          to={to}
+          parallel={parallel}
+          review={review}
+        />
       ))}
-      {truncated && (
-        <p class="flash alert">
-          This change is too large to be shown whole. <a href={raw}>The whole change as text</a>
-        </p>
-      )}
+      {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
     </>
   )
 }
@@ -101,17 +113,20 @@ interface FileProps extends Pick<Props, 'links' | 'from' | 'to' | 'parallel'> {
   file: FileDiff
   lines: Line[]
   words: Words
+  /** Of a renamed file, in percent. */
+  similarity: number | undefined
 }
 
 const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif|svg)$/i
 
-function FileBox({ file, lines, words, links, from, to, parallel, review }: FileProps) {
+function FileBox({ file, lines, words, similarity, links, from, to, parallel, review }: FileProps) {
   const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
   const revision = deleted_file ? from : to
   const instead = review?.instead(file)
   const beside: Beside = {
     form: review?.formOf(file) ?? null,
+    takes: (line) => isNumbered(line) && (review?.takes?.(file, line) ?? true),
     under: (line) => review?.under(file, line) ?? null,
   }
   return (
@@ -126,7 +141,9 @@ function FileBox({ file, lines, words, links, from, to, parallel, review }: File
       </div>
       <details open={!review?.isClosed(file)}>
         <summary class="head">
-          {renamed_file ? `${old_path} → ${new_path}` : new_path} {new_file && <Badge kind="success">new</Badge>}
+          {renamed_file ? `${old_path} → ${new_path}` : new_path}{' '}
+          {renamed_file && similarity !== undefined && <Badge>{`renamed, ${similarity} % the same`}</Badge>}{' '}
+          {new_file && <Badge kind="success">new</Badge>}
           {deleted_file && <Badge kind="danger">deleted</Badge>}{' '}
           {!new_file && !deleted_file && a_mode !== b_mode && <Badge>{`${a_mode} → ${b_mode}`}</Badge>}
         </summary>
@@ -170,6 +187,7 @@ const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
 interface Beside {
   /** The id of the form whose buttons begin a comment. */
   form: string | null
+  takes(line: Line): boolean
   under(line: Line): ComponentChildren
 }
 
@@ -205,7 +223,7 @@ export const Unified = ({ lines, words, anchor, beside }: LinesProps) => (
           <tr key={i} class={line.kind} {...(anchor && isNumbered(line) && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
             <td class="number" data-number={line.old ?? ''} />
             <td class="number" data-number={line.new ?? ''}>
-              {beside?.form && isNumbered(line) && <CommentButton form={beside.form} line={line} />}
+              {beside?.form && beside.takes(line) && <CommentButton form={beside.form} line={line} />}
             </td>
             <td class="code" data-sign={SIGNS[line.kind]}>
               <Text line={line} words={words} />
@@ -260,13 +278,13 @@ const Parallel = ({ lines, words, anchor, beside }: LinesProps & { beside: Besid
           <>
             <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
               <td class="number" data-number={left?.old ?? ''}>
-                {beside.form && left?.kind === 'removed' && <CommentButton form={beside.form} line={left} />}
+                {beside.form && left?.kind === 'removed' && beside.takes(left) && <CommentButton form={beside.form} line={left} />}
               </td>
               <td class={`code ${left?.kind ?? 'absent'}`}>
                 <Text line={left} words={words} />
               </td>
               <td class="number" data-number={right?.new ?? ''}>
-                {beside.form && right && <CommentButton form={beside.form} line={right} />}
+                {beside.form && right && beside.takes(right) && <CommentButton form={beside.form} line={right} />}
               </td>
               <td class={`code ${right?.kind ?? 'absent'}`}>
                 <Text line={right} words={words} />

@@ -5,6 +5,7 @@ import { listEventsOfProject } from '../../../services/activity/events.js'
 import { Activity } from '../../components/activity.js'
 import { Pager } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
+import { homeOfProject } from '../../links.js'
 import { page } from '../../page.js'
 import { placeOf, titleOf } from './revision.js'
 import { RefSwitch } from './tree.js'
@@ -24,6 +25,7 @@ export const activityPage = page({
     const { items, total } = await listEventsOfProject(ctx, caller, subject, { sort: 'desc', page: input.page, per_page: PER_PAGE })
     return {
       title: `Activity · ${fullPath}`,
+      feed: { title: `Activity of ${fullPath}`, at: `${homeOfProject(subject)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="activity" heading="Activity">
           <Activity view={view} events={items} paths={new Map()} empty="Nothing has happened here yet." />

@@ -4,6 +4,7 @@ import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rule
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { oneOf, opt, str } from '../../../http/params.js'
+import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
 import { PathLinks, shortId } from '../../components/code.js'
 import { CsvTable } from '../../components/csv.js'
@@ -31,7 +32,7 @@ type Shown =
 
 async function contentOf({ repository, commit, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
   if (entry.mode === '120000') {
-    const to = ((await repository.blobStart(entry.oid, MAX_LINK)) ?? '').toString('utf8')
+    const to = pathOfBytes((await repository.blobStart(entry.oid, MAX_LINK)) ?? Buffer.alloc(0))
     const target = targetOf(path, to)
     return { kind: 'link', to, target: target !== null && (await repository.entry(commit.oid, target)) ? target : null }
   }
@@ -119,7 +120,7 @@ export const blobPage = page({
       contentOf(place, entry, size),
       changesSoon(ctx, subject, commit.oid, path.split('/').slice(0, -1).join('/')),
     ])
-    const change = changes.get(entry.name)
+    const change = changes.get(path)
     if (shown.kind === 'text') {
       const text = shown.lines.join('\n')
       if (isRich && hasTable) shown.rich = <CsvTable text={text} separator={/\.tsv$/i.test(path) ? '\t' : ','} />
@@ -128,6 +129,7 @@ export const blobPage = page({
     }
     return {
       title: `${path} · ${fullPathOf(subject.project)}`,
+      card: { text: subject.project.description },
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={path}>
           <Toolbar place={place} />
@@ -156,7 +158,7 @@ export const blobPage = page({
                     {' · '}
                   </>
                 )}
-                {shown.kind !== 'link' && place.branch !== null && subject.can('push_code') && (
+                {shown.kind !== 'link' && place.branch !== null && !hasBytes(path) && subject.can('push_code') && (
                   <>
                     <a href={links.edit(ref, path)}>{shown.kind === 'text' && shown.plain ? 'Edit' : 'Replace'}</a>
                     {' · '}

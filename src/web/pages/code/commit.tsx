@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import { refused } from '../../../failures.js'
+import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
@@ -26,7 +26,7 @@ import { form, type PageView, page, Redirect } from '../../page.js'
 import { noteForms } from '../planning/notes.js'
 import { discussionParts } from '../planning/texts.js'
 import { beside, DiffViews, views } from './commits.js'
-import { opened, WholeFileLink } from './context.js'
+import { openedFile, WholeFileLink } from './context.js'
 import { momentOf, titleOf } from './revision.js'
 
 const MAX_DISCUSSIONS = 100
@@ -76,15 +76,16 @@ export const commitPage = page({
     const commit = about.noteable.commit ?? (await getCommit(ctx, subject, input.sha))
     const [diff, signature, { users, states }, discussions] = await Promise.all([
       diffOf(ctx, subject, commit),
-      signatureOfCommit(ctx, subject, commit.oid).catch(() => null),
+      nullOnFailure(signatureOfCommit(ctx, subject, commit.oid)),
       beside(ctx, subject, [commit]),
       listDiscussions(ctx, caller, about.noteable, { page: 1, per_page: MAX_DISCUSSIONS }),
     ])
     const action = `${within(subject)}/commit/${commit.oid}`
-    const [files, parts] = await Promise.all([
-      opened(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
+    const [whole, parts] = await Promise.all([
+      openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
       discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit }),
     ])
+    const files = diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file))
     const [first = '', ...others] = commit.message.split('\n')
     const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
     const sign = signature && SIGNATURES[signature.status]
@@ -122,6 +123,7 @@ export const commitPage = page({
     const mayPick = view.viewer !== null && subject.can('push_code')
     return {
       title: `${title} · ${fullPathOf(subject.project)}`,
+      card: { text },
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>{title}</h1>
@@ -172,6 +174,7 @@ export const commitPage = page({
             files={files}
             review={review}
             truncated={diff.truncated}
+            similarity={diff.similarity}
             links={links}
             from={commit.parents[0] ?? null}
             to={commit.oid}

@@ -5,10 +5,7 @@ import type { Commit } from '../../../git/types.js'
 import { bool, date, oneOf, opt, paging, searchText, str } from '../../../http/params.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
-import { compare } from '../../../services/repository/commits/read.js'
-import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
-import { DiffFiles } from '../../components/diff/diff.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Marked } from '../../components/marked.js'
 import { dayText, Time } from '../../components/time.js'
@@ -63,7 +60,7 @@ interface ListProps extends Awaited<ReturnType<typeof beside>> {
 }
 
 /** Commits by the day on which they were committed. */
-function CommitList({ view, commits, links, users, states }: ListProps) {
+export function CommitList({ view, commits, links, users, states }: ListProps) {
   const days = new Map<string, Commit[]>()
   for (const commit of commits) {
     const day = dayText(momentOf(commit.committer))
@@ -156,13 +153,15 @@ export const commitsPage = page({
     const { commits, total, isCut } = await historyOf(place, input, input.page)
     return {
       title: `Commits${path && ` of ${path}`} · ${fullPathOf(subject.project)}`,
+      feed: { title: `Commits of ${path || ref}`, at: `${links.commits(ref, path).slice(view.links.prefix.length)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits" heading="Commits">
           <div class="toolbar">
             <RefSwitch place={place} page="commits" /> {path && <PathLinks links={links} revision={ref} path={path} />}
             {path === '' && (
               <span class="last">
-                <a href={links.page(`graphs/${inUrl(ref)}`)}>Contributors</a> · <a href={links.page(`network/${inUrl(ref)}`)}>Graph</a>
+                <a href={links.page(`graphs/${inUrl(ref)}`)}>Contributors</a> · <a href={links.page(`network/${inUrl(ref)}`)}>Graph</a> ·{' '}
+                <a href={`${links.page('compare')}?${new URLSearchParams({ to: ref })}`}>Compare</a>
               </span>
             )}
           </div>
@@ -189,8 +188,14 @@ export const defaultCommitsPage = page({
 export const views = { view: opt(oneOf(['inline', 'parallel'])), w: opt(bool()) }
 
 export function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; parallel: boolean; ignoreSpace: boolean }) {
-  const [path = ''] = view.address.split('?', 1)
-  const to = (name: string, space = ignoreSpace) => `${view.links.prefix}${path}?view=${name}${space ? '&w=1' : ''}`
+  const [path = '', query = ''] = view.address.split('?', 2)
+  const to = (name: string, space = ignoreSpace) => {
+    const parameters = new URLSearchParams(query)
+    parameters.set('view', name)
+    if (space) parameters.set('w', '1')
+    else parameters.delete('w')
+    return `${view.links.prefix}${path}?${parameters}`
+  }
   return (
     <p class="toolbar end">
       <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? 'Show white space' : 'Ignore white space'}</a>
@@ -199,49 +204,3 @@ export function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; par
     </p>
   )
 }
-
-export const comparePage = page({
-  at: 'P/-/compare/*',
-  access: onProject('download_code'),
-  input: z.object({ path: str(), ...views }),
-  async show({ ctx, subject, input, view }) {
-    const links = projectLinks(view, fullPathOf(subject.project))
-    const [, from = '', dots = '...', to = ''] = /^([\s\S]+?)(\.{2,3})([\s\S]+)$/.exec(input.path) ?? []
-    const { commits, diffs, overflow } = await compare(ctx, subject, { from, to, straight: dots === '..' })
-    const [start, end] = await Promise.all([from, to].map((ref) => repositoryOf(ctx, subject.project).resolve(ref)))
-    const newest = [...commits].reverse()
-    const shown = newest.slice(0, PER_PAGE)
-    return {
-      title: `${from} ${dots} ${to} · ${fullPathOf(subject.project)}`,
-      body: (
-        <ProjectLayout view={view} subject={subject} tab="commits">
-          <h1>
-            {from} → {to}
-          </h1>
-          {commits.length === 0 && (
-            <p class="empty">
-              Everything in {to} is in {from} already.
-            </p>
-          )}
-          <CommitList view={view} commits={shown} links={links} {...(await beside(ctx, subject, shown))} />
-          {newest.length > shown.length && (
-            <p>
-              <a href={links.commits(to)}>{newest.length - shown.length} more commits</a>
-            </p>
-          )}
-          <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
-          <DiffFiles
-            files={diffs}
-            truncated={overflow}
-            links={links}
-            from={start?.commit ?? null}
-            to={end?.commit ?? to}
-            parallel={input.view === 'parallel'}
-            ignoreSpace={input.w ?? false}
-            raw={`${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`}
-          />
-        </ProjectLayout>
-      ),
-    }
-  },
-})

@@ -23,9 +23,16 @@ async function wholeDiff(repository: GitRepository, commit: Oid, file: FileDiff)
   return { ...file, diff: `@@ -1 +1 @@\n${body}` }
 }
 
-/** Opens the unchanged lines of the file that the address names. */
-export const opened = (repository: GitRepository, commit: Oid, files: FileDiff[], anchor: string | undefined): Promise<FileDiff[]> =>
-  Promise.all(files.map((file) => (fileAnchor(file.new_path) === anchor && isOpenable(file) ? wholeDiff(repository, commit, file) : file)))
+/** The file that the address names, with its unchanged lines; null if it names none that can be opened. */
+export async function openedFile(
+  repository: GitRepository,
+  commit: Oid | null,
+  files: FileDiff[],
+  anchor: string | undefined,
+): Promise<FileDiff | null> {
+  const file = anchor === undefined ? undefined : files.find(({ new_path }) => fileAnchor(new_path) === anchor)
+  return file && commit && isOpenable(file) ? wholeDiff(repository, commit, file) : null
+}
 
 const isOpenable = ({ diff, new_file, deleted_file }: FileDiff) => diff !== '' && !diff.startsWith('Binary') && !new_file && !deleted_file
 

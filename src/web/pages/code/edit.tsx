@@ -4,6 +4,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import type { Context } from '../../../context.js'
 import { invalidRecord, notFound } from '../../../failures.js'
 import { file, opt, orDefault, str } from '../../../http/params.js'
+import { hasBytes } from '../../../lib/text/byte-path.js'
 import { FILE_TEMPLATES } from '../../../rules/file-templates.js'
 import { createCommit } from '../../../services/repository/commits/create.js'
 import { Field, FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
@@ -22,7 +23,8 @@ const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project
 async function branchOf(ctx: Context, subject: ProjectSubject, view: PageView, path: string): Promise<Place & { branch: string }> {
   const place = await placeOf(ctx, subject, view, path)
   const { branch } = place
-  if (branch === null) throw notFound()
+  // a commit is made of paths in UTF-8
+  if (branch === null || hasBytes(path)) throw notFound()
   return { ...place, branch }
 }
 

@@ -38,10 +38,10 @@ export const findFilePage = page({
     const wanted = input.search?.trim().toLowerCase() ?? ''
     const { entries, total } = (await repository.treePage(commit.oid, '', { skip: 0, limit: MAX_FILES })) ?? { entries: [], total: 0 }
     const found = entries
-      .filter(({ type, path }) => type === 'blob' && !path.includes('\ufffd'))
-      .flatMap(({ path }) => {
+      .filter(({ type }) => type === 'blob')
+      .flatMap(({ path, bytePath = path }) => {
         const rank = rankOf(path, wanted)
-        return rank === null ? [] : [{ path, rank }]
+        return rank === null ? [] : [{ path, bytePath, rank }]
       })
       .sort((a, b) => a.rank - b.rank || a.path.length - b.path.length || (a.path < b.path ? -1 : 1))
     return {
@@ -53,9 +53,9 @@ export const findFilePage = page({
           </div>
           <SearchForm action={links.findFile(ref)} value={input.search} label="Find a file" />
           <Rows empty="There is no such file.">
-            {found.slice(0, MAX_FOUND).map(({ path }) => (
-              <Row key={path}>
-                <a href={links.blob(ref, path)}>{path}</a>
+            {found.slice(0, MAX_FOUND).map(({ path, bytePath }) => (
+              <Row key={bytePath}>
+                <a href={links.blob(ref, bytePath)}>{path}</a>
               </Row>
             ))}
           </Rows>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import { notFound } from '../../../failures.js'
 import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
@@ -14,7 +15,7 @@ import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 import { renderText } from '../planning/texts.js'
 import { momentOf, titleOf } from './revision.js'
@@ -178,6 +179,7 @@ export const tagsPage = page({
     const { items, total } = await listTags(ctx, subject, filter)
     return {
       title: `Tags · ${fullPathOf(subject.project)}`,
+      feed: { title: `Tags of ${fullPathOf(subject.project)}`, at: `${homeOfProject(subject)}/-/tags.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags" heading="Tags">
           <div class="row">
@@ -195,9 +197,11 @@ export const tagsPage = page({
                 actions={
                   <>
                     {release && <a href={links.release(name)}>Release</a>}
-                    <span>
-                      <ArchiveLinks links={links} project={subject.project} revision={name} />
-                    </span>
+                    {commit && (
+                      <span>
+                        <ArchiveLinks links={links} project={subject.project} revision={name} />
+                      </span>
+                    )}
                   </>
                 }
               >
@@ -351,27 +355,40 @@ export const switchPage = page({
     destination: orDefault(oneOf(['tree', 'blob', 'commits', 'find_file', 'graphs', 'network']), 'tree'),
     path: orDefault(str(), ''),
     search: opt(searchText()),
+    /** The branch or tag to go to. */
+    ref: opt(str()),
   }),
   async show({ ctx, subject, input, view }) {
-    const { destination, path, search } = input
+    const { destination, path, search, ref: wanted } = input
     const links = projectLinks(view, fullPathOf(subject.project))
-    const to = (ref: string) => {
+    const pageOf = (ref: string) => {
       if (destination === 'commits') return links.commits(ref, path)
       if (destination === 'blob' && path) return links.blob(ref, path)
       return destination === 'tree' || destination === 'blob' ? links.tree(ref, path) : links.page(`${destination}/${inUrl(ref)}`)
     }
     const repository = repositoryOf(ctx, subject.project)
+    if (wanted) {
+      const found = await repository.resolve(wanted)
+      if (!found) throw notFound()
+      const isThere = path === '' || (await repository.entry(found.commit, path)) !== null
+      const to = isThere ? pageOf(wanted) : destination === 'commits' ? links.commits(wanted) : links.tree(wanted)
+      return new Redirect(to.slice(view.links.prefix.length), isThere ? {} : { notice: `${path} is not there in ${wanted}.` })
+    }
+    const here = (ref: string) => `${links.page('refs/switch')}?${new URLSearchParams({ ref, destination, path })}`
     const find = async (prefix: string) => {
       const refs = search ? await repository.refs(prefix) : (await repository.refsPage(prefix, { skip: 0, limit: PER_PAGE })).refs
-      const names = refs.map(({ name }) => name.slice(prefix.length))
-      return (search ? names.filter((name) => name.toLowerCase().includes(search.toLowerCase())) : names).slice(0, PER_PAGE)
+      const names = refs.map(({ name, peeled }) => ({ name: name.slice(prefix.length), peeled }))
+      const found = (search ? names.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase())) : names).slice(0, PER_PAGE)
+      // a tag may name a file or a folder
+      const commits = await repository.commits(found.map(({ peeled }) => peeled))
+      return found.filter((_, i) => commits[i] !== null).map(({ name }) => name)
     }
     const [branches, tags] = await Promise.all([find('refs/heads/'), find('refs/tags/')])
     const list = (names: string[], none: string) => (
       <Rows empty={none}>
         {names.map((name) => (
           <Row key={name}>
-            <a href={to(name)}>{name}</a>
+            <a href={path === '' ? pageOf(name) : here(name)}>{name}</a>
           </Row>
         ))}
       </Rows>

@@ -109,6 +109,7 @@ export const releasesPage = page({
     const notes = await Promise.all(items.map(({ release }) => renderText(ctx, caller, subject, release.description)))
     return {
       title: `Releases · ${fullPathOf(subject.project)}`,
+      feed: { title: `Releases of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases" heading="Releases">
           {subject.can('manage_release') && (
@@ -139,6 +140,7 @@ export const releasePage = page({
     const notes = await renderText(ctx, caller, subject, release.description)
     return {
       title: `${release.name ?? release.tag} · ${fullPathOf(subject.project)}`,
+      card: { text: release.description },
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
           <Release view={view} subject={subject} record={record} notes={notes} alone />

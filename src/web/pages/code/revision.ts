@@ -30,8 +30,10 @@ export async function placeOf(ctx: Context, subject: ProjectSubject, view: PageV
   const found = await resolveRevision(ctx, subject, ref)
   const commit = found && (await repository.commit(found.commit))
   if (!commit) throw notFound()
+  // a path as it is shown, in a link from a diff, is that of the first entry that is shown so
+  const shown = path.includes('\ufffd') ? await repository.entry(commit.oid, path) : null
   const branch = found.ref?.startsWith('refs/heads/') ? found.ref.slice('refs/heads/'.length) : null
-  return { repository, links: projectLinks(view, fullPathOf(subject.project)), ref, path, commit, branch }
+  return { repository, links: projectLinks(view, fullPathOf(subject.project)), ref, path: shown?.bytePath ?? path, commit, branch }
 }
 
 /** The entry at the path; 404 if there is none. */

@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { ANONYMOUS } from '../../../access/actor.js'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { notFound } from '../../../failures.js'
+import { notFound, nullOnFailure } from '../../../failures.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { paging, str } from '../../../http/params.js'
+import { hasBytes } from '../../../lib/text/byte-path.js'
 import { submodulePage, submoduleUrls } from '../../../rules/submodules.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findLatestRelease } from '../../../services/content/releases.js'
@@ -19,7 +20,7 @@ import { Icon } from '../../components/icon.js'
 import { Pager } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
 import { ReadmeBox, readmeIn } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
@@ -101,7 +102,7 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
               </tr>
             )}
             {shown.map((entry) => (
-              <EntryRow key={entry.name} entry={entry} place={place} changes={changes} submodule={pageOf(entry.path)} />
+              <EntryRow key={entry.bytePath ?? entry.path} entry={entry} place={place} changes={changes} submodule={pageOf(entry.path)} />
             ))}
           </tbody>
         </table>
@@ -113,7 +114,7 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
 }
 
 const NewFile = ({ subject, place: { links, ref, path, branch } }: { subject: ProjectSubject; place: Place }) =>
-  branch !== null && subject.can('push_code') ? (
+  branch !== null && subject.can('push_code') && !hasBytes(path) ? (
     <a class="button last" href={links.newFile(ref, path)}>
       <Icon name="plus" /> New file
     </a>
@@ -128,10 +129,9 @@ interface EntryProps {
 }
 
 function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryProps) {
-  const change = changes.get(entry.name)
-  // the bytes of such a name are not known here
-  const named = !entry.path.includes('\ufffd')
-  const to = entry.type === 'tree' ? links.tree(ref, entry.path) : links.blob(ref, entry.path)
+  const path = entry.bytePath ?? entry.path
+  const change = changes.get(path)
+  const to = entry.type === 'tree' ? links.tree(ref, path) : links.blob(ref, path)
   return (
     <tr>
       <td>
@@ -140,7 +140,7 @@ function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryPro
           <a href={submodule} rel="nofollow noopener">
             {entry.name}
           </a>
-        ) : named && entry.type !== 'commit' ? (
+        ) : entry.type !== 'commit' ? (
           <a href={to}>{entry.name}</a>
         ) : (
           entry.name
@@ -214,12 +214,14 @@ export const projectPage = page({
     const [languages, release, license, isStarred] = await Promise.all([
       code ? languagesOf(ctx, project.id) : ({} as Record<string, number>),
       code ? findLatestRelease(ctx, subject) : null,
-      code ? licenseOf(ctx, subject).catch(() => null) : null,
+      code ? nullOnFailure(licenseOf(ctx, subject)) : null,
       viewer ? hasStarred(ctx, project.id, viewer.id) : false,
     ])
     const shares = Object.entries(languages).filter(([, share]) => share >= 0.5)
     return {
       title,
+      card: { text: project.description, image: projectPicture(view, project) },
+      feed: { title: `Activity of ${title}`, at: `${homeOfProject(subject)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={title}>
           <div class="with-aside">
@@ -235,9 +237,9 @@ export const projectPage = page({
                 <p>
                   {project.tag_list.map((topic) => (
                     <>
-                      <span key={topic} class="badge">
+                      <a key={topic} class="badge" href={`${view.links.prefix}/explore?${new URLSearchParams({ topic })}`}>
                         {topic}
-                      </span>{' '}
+                      </a>{' '}
                     </>
                   ))}
                 </p>
@@ -289,12 +291,7 @@ export const projectPage = page({
               {shares.length > 0 && (
                 <>
                   <h2>Languages</h2>
-                  <p>
-                    {shares
-                      .slice(0, 6)
-                      .map(([name, share]) => `${name} ${Math.round(share)} %`)
-                      .join(' · ')}
-                  </p>
+                  <LanguageBar view={view} shares={shares.slice(0, MAX_LANGUAGES)} />
                 </>
               )}
               {subject.can('download_code') && (
@@ -324,6 +321,35 @@ export const projectPage = page({
   },
 })
 
+const projectPicture = ({ links }: PageView, { id, avatar }: ProjectSubject['project']) =>
+  avatar && `${links.base}/uploads/-/system/project/avatar/${id}/${encodeURIComponent(avatar)}`
+
+const MAX_LANGUAGES = 6
+
+/** The shares of the languages as a bar, with their names and numbers below it; the rest is left empty. */
+function LanguageBar({ view, shares }: { view: PageView; shares: [string, number][] }) {
+  let at = 0
+  return (
+    <>
+      <svg class="languages" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+        {shares.map(([name, share]) => {
+          const from = at
+          at += share
+          return <rect key={name} x={from} width={share} height="8" />
+        })}
+      </svg>
+      <ul class="languages">
+        {shares.map(([name, share]) => (
+          <li key={name}>
+            <a href={`${view.links.prefix}/explore?${new URLSearchParams({ language: name })}`}>{name}</a>{' '}
+            <span class="dim">{share < 1 ? share.toFixed(1) : Math.round(share)} %</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
 /** The address of the editor of the settings for a repository (WB-186). */
 function editorAddress(editor: string, repository: string): string {
   if (editor.includes('%{url}')) return editor.replaceAll('%{url}', encodeURIComponent(repository))
@@ -345,7 +371,7 @@ const CloneAddress = ({ label, address }: { label: string; address: string }) =>
 
 async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
   const { project } = subject
-  const place = await placeOf(ctx, subject, view, project.default_branch).catch(() => null)
+  const place = await nullOnFailure(placeOf(ctx, subject, view, project.default_branch))
   if (!place) return <EmptyProject view={view} subject={subject} />
   const heads = await place.repository.refsPage('refs/heads/', { skip: 0, limit: 0 })
   const tags = await place.repository.refsPage('refs/tags/', { skip: 0, limit: 0 })

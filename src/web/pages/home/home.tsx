@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { anyone, signedIn } from '../../../access/rules.js'
-import { opt, paging, searchText } from '../../../http/params.js'
+import { opt, paging, searchText, str } from '../../../http/params.js'
 import { listOwnEvents } from '../../../services/activity/events.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { Activity } from '../../components/activity.js'
@@ -65,6 +65,7 @@ export const ownActivityPage = page({
     const { items, total } = await listOwnEvents(ctx, caller, { all: true, sort: 'desc', page: number, per_page: PER_PAGE })
     return {
       title: 'Activity',
+      feed: { title: 'Activity of your projects', at: '/dashboard/projects.atom' },
       body: (
         <>
           <DashboardHeading view={view} title="Activity" />
@@ -77,14 +78,35 @@ export const ownActivityPage = page({
   },
 })
 
-/** The projects that everyone, or everyone who is signed in, may see. */
+/** The orders of the list, by the names that addresses have had from the start. */
+const ORDERS = {
+  latest_activity_desc: ['Latest activity', 'last_activity_at', 'desc'],
+  stars_desc: ['Most stars', 'star_count', 'desc'],
+  created_desc: ['Newest', 'created_at', 'desc'],
+  name_asc: ['Name', 'name', 'asc'],
+} as const
+type Order = keyof typeof ORDERS
+const isOrder = (text: string | undefined): text is Order => text !== undefined && Object.hasOwn(ORDERS, text)
+
+/** The projects that everyone, or everyone who is signed in, may see (WB-236). */
 export const explorePage = page({
   at: '/explore',
   access: anyone,
-  input,
-  async show({ ctx, caller, input: { page: number, name }, view }) {
-    const filter = { search: name, archived: false, order_by: 'last_activity_at', sort: 'desc', page: number, per_page: PER_PAGE } as const
-    const { items, total } = await listProjects(ctx, caller, filter)
+  input: input.extend({ topic: opt(str()), tag: opt(str()), language: opt(str()), sort: opt(str()) }),
+  async show({ ctx, caller, input: { page: number, name, topic, tag, language, sort }, view }) {
+    const order = isOrder(sort) ? sort : 'latest_activity_desc'
+    const [, order_by, direction] = ORDERS[order]
+    const wantedTopic = topic || tag || undefined
+    const { items, total } = await listProjects(ctx, caller, {
+      search: name,
+      archived: false,
+      topic: wantedTopic === undefined ? undefined : [wantedTopic],
+      with_programming_language: language,
+      order_by,
+      sort: direction,
+      page: number,
+      per_page: PER_PAGE,
+    })
     return {
       title: 'Explore',
       body: (
@@ -94,11 +116,34 @@ export const explorePage = page({
           <p>
             <a href={`${view.links.prefix}/explore/groups`}>All groups</a>
           </p>
-          <SearchForm action={`${view.links.prefix}/explore`} label="Find a project" name="name" value={name} />
-          <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There is no project that you may see." />
+          <search>
+            <form method="get" action={`${view.links.prefix}/explore`} class="search several">
+              <input name="name" type="search" value={name ?? ''} placeholder="Name" aria-label="Name" />
+              <input name="topic" type="search" value={wantedTopic ?? ''} placeholder="Topic" aria-label="Topic" />
+              <input name="language" type="search" value={language ?? ''} placeholder="Language" aria-label="Programming language" />
+              <select name="sort" aria-label="Order">
+                {Object.entries(ORDERS).map(([value, [label]]) => (
+                  <option key={value} value={value} selected={value === order}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+              <button type="submit">Search</button>
+            </form>
+          </search>
+          <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There is no such project that you may see." />
           <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
         </>
       ),
     }
   },
 })
+
+/** Other addresses of the list. */
+export const exploreAddresses = [
+  ['/explore/projects', '/explore'],
+  ['/explore/projects/trending', '/explore'],
+  ['/explore/projects/starred', '/explore?sort=stars_desc'],
+  ['/public', '/explore'],
+  ['/public/projects', '/explore'],
+].map(([at = '', to = '']) => page({ at, access: anyone, input: z.object({}), show: async () => new Redirect(to) }))

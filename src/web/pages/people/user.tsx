@@ -6,7 +6,8 @@ import { type GroupSubject, getGroupFor } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound, nullOnFailure } from '../../../failures.js'
 import { oneOf, opt, paging, searchText } from '../../../http/params.js'
-import { listEventsOfUser } from '../../../services/activity/events.js'
+import { avatarUrl } from '../../../rules/avatar-url.js'
+import { listEventsOfGroup, listEventsOfUser } from '../../../services/activity/events.js'
 import { isRestricted, readSettings } from '../../../services/core/settings.js'
 import { findUserByName, type User } from '../../../services/identity/users.js'
 import { listProjects } from '../../../services/projects/list.js'
@@ -17,7 +18,7 @@ import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { GroupLayout } from '../../layout/group.js'
-import { inUrl } from '../../links.js'
+import { homeOfGroup, inUrl } from '../../links.js'
 import { page } from '../../page.js'
 
 const PER_PAGE = 20
@@ -56,6 +57,8 @@ export const userPage = page({
     const projects = await projectsOf(ctx, caller.user, items)
     return {
       title: user.name,
+      card: { text: user.bio, image: avatarUrl(user, { base: view.links.base, service: view.avatarService }) },
+      feed: { title: `Activity of ${user.name}`, at: `/${inUrl(user.username)}.atom` },
       body: (
         <div class="with-aside">
           <div>
@@ -142,6 +145,8 @@ export const groupPage = page({
     const projects = await projectsOf(ctx, caller.user, items)
     return {
       title: group.full_name,
+      card: { text: group.description },
+      feed: { title: `Activity of ${group.full_name}`, at: `${homeOfGroup(subject)}.atom` },
       body: (
         <GroupLayout view={view} subject={subject} tab="projects" heading="Projects">
           {group.description && <p>{group.description}</p>}
@@ -160,6 +165,31 @@ export const groupPage = page({
           </p>
           <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </GroupLayout>
+      ),
+    }
+  },
+})
+
+/** What happened in the projects of a group and of the groups below it. */
+export const groupActivityPage = page({
+  at: 'G/-/activity',
+  access: onGroupPage,
+  input: z.object({ page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const { items, total } = await listEventsOfGroup(ctx, caller, subject, { sort: 'desc', page: input.page, per_page: PER_PAGE })
+    return {
+      title: `Activity · ${subject.group.full_path}`,
+      feed: { title: `Activity of ${subject.group.full_name}`, at: `${homeOfGroup(subject)}.atom` },
+      body: (
+        <GroupLayout view={view} subject={subject} tab="activity" heading="Activity">
+          <Activity
+            view={view}
+            events={items}
+            paths={await pathsOf(ctx, caller.user, items)}
+            empty="Nothing has happened in the projects that you may see."
+          />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </GroupLayout>
       ),

@@ -87,6 +87,7 @@ export const issuePage = page({
     const ticked = mayUpdate && html ? withTaskButtons(html, issue.task_count) : null
     return {
       title: `${issue.title} (#${issue.iid}) · ${fullPathOf(subject.project)}`,
+      card: { text: issue.description },
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues">
           <div class="heading">

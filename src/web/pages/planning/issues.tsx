@@ -21,7 +21,7 @@ import type { IssuableSource } from '../../../services/issuables/list.js'
 import { Pager, Rows } from '../../components/list.js'
 import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { groupLinks, inUrl, projectLinks } from '../../links.js'
+import { groupLinks, homeOfGroup, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { requestList } from '../requests/list.js'
 import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn, queryOf } from './bulk.js'
@@ -103,6 +103,7 @@ export const issuesPage = page({
     const changeAt = subject.can('manage_issue') ? `${within(subject)}/bulk_update` : null
     return {
       title: `Issues · ${fullPathOf(subject.project)}`,
+      feed: { title: `Issues of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues" heading="Issues">
           <div class="toolbar end">
@@ -154,6 +155,7 @@ export const groupIssuesPage = page({
   async show({ ctx, caller, subject, input, view }) {
     return {
       title: groupTitle('Issues', subject),
+      feed: { title: `Issues of ${subject.group.full_path}`, at: `${homeOfGroup(subject)}/-/issues.atom${queryOf(view)}` },
       body: (
         <GroupLayout view={view} subject={subject} tab="issues" heading="Issues">
           {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { SCOPES } from '../../../access/scopes.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { getFeedToken, resetFeedToken } from '../../../services/identity/sign-in/feed-tokens.js'
 import { createOwnToken, getToken, isActive, listTokens, markRevoked } from '../../../services/identity/tokens.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
@@ -21,10 +22,11 @@ export const tokensPage = page({
   input: z.object({ name: opt(str()), scopes: opt(str()), page: paging.page }),
   async show({ ctx, caller, input, view }) {
     const filter = { user_id: caller.user.id, state: 'active', sort: 'created_desc', page: input.page, per_page: 50 } as const
-    const { items, total } = await listTokens(ctx, caller, filter)
+    const [{ items, total }, feedToken] = await Promise.all([listTokens(ctx, caller, filter), getFeedToken(ctx, caller)])
     const wanted = new Set((input.scopes ?? '').split(',').map((scope) => scope.trim()))
     return {
       title: 'Access tokens',
+      headers: { 'cache-control': 'no-store' },
       body: (
         <SettingsLayout view={view} at={AT} title="Access tokens">
           <p>A token stands for your password in scripts, CI jobs and other programs, and for Git over HTTP.</p>
@@ -94,6 +96,17 @@ export const tokensPage = page({
             </fieldset>
             <Submit label="Create token" />
           </FormTag>
+          <h2>Token for feeds</h2>
+          <p>
+            A feed reader sees what you see with <code>?feed_token=</code> and this token at the end of the address of a feed. It opens feeds alone.
+          </p>
+          <p class="copied">
+            <input class="code" id="feed-token" value={feedToken} readonly aria-label="Token for feeds" />
+            <button type="button" class="copy" data-copy="feed-token" hidden>
+              Copy
+            </button>
+          </p>
+          <ActionButton view={view} action="/-/profile/reset_feed_token" method="PUT" label="Reset the token for feeds" class="danger" />
         </SettingsLayout>
       ),
     }
@@ -140,6 +153,17 @@ export const tokenForm = form({
         </SettingsLayout>
       ),
     }
+  },
+})
+
+export const feedTokenReset = form({
+  at: '/-/profile/reset_feed_token',
+  method: 'PUT',
+  access: signedIn,
+  input: z.object({}),
+  async submit({ ctx, caller }) {
+    await resetFeedToken(ctx, caller)
+    return new Redirect(AT, { notice: 'The token for feeds is another one now. Feed readers need it.' })
   },
 })
 

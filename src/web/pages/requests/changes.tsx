@@ -10,6 +10,7 @@ import { changeDigest, recordSeenVersion, type Seen, seenBy } from '../../../ser
 import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
 import { type DiscussionRecord, threadsOfFiles } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
+import { repositoryOf } from '../../../services/repository/repositories.js'
 import { shortId } from '../../components/code.js'
 import { Counts, countsOf, DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Thread } from '../../components/discussion.js'
@@ -18,6 +19,7 @@ import { Pager } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { type PageView, page } from '../../page.js'
+import { openedFile, WholeFileLink } from '../code/context.js'
 import { titleOf } from '../code/revision.js'
 import { discussionParts } from '../planning/texts.js'
 import { Draft } from './drafts.js'
@@ -41,6 +43,8 @@ export const changesInput = z.object({
   on: opt(str()),
   line: opt(str()),
   suggest: orDefault(bool(), false),
+  /** The file (by its anchor) whose unchanged lines are shown. */
+  open: opt(str()),
   /** Shows only the file. */
   only: orDefault(bool(), false),
   edit_note: opt(rowId()),
@@ -50,12 +54,13 @@ export const changesInput = z.object({
 type Input = z.infer<typeof changesInput>
 
 /** What is kept in the address while a reader moves through the changes. */
-const keptOf = ({ view, w, diff_id, start_sha, commit_id, page: number }: Input): Record<string, string> => ({
+const keptOf = ({ view, w, diff_id, start_sha, commit_id, open, page: number }: Input): Record<string, string> => ({
   ...(view && { view }),
   ...(w && { w: '1' }),
   ...(diff_id !== undefined && { diff_id: String(diff_id) }),
   ...(start_sha && { start_sha }),
   ...(commit_id && { commit_id }),
+  ...(open && { open }),
   ...(number > 1 && { page: String(number) }),
 })
 
@@ -73,6 +78,8 @@ interface Shown {
   at: string
   kept: Record<string, string>
   changes: ShownChanges
+  /** The file whose unchanged lines are shown, with them. */
+  whole: FileDiff | null
   seen: Seen
   parts: DiscussionParts
   threads: Map<string, Placed<DiscussionRecord>>
@@ -99,6 +106,8 @@ async function load(
   const kept = keptOf(input)
   const files = filesOf(changes, input)
   const paths = [...new Set(files.flatMap(({ old_path, new_path }) => [old_path, new_path]))]
+  const whole = await openedFile(repositoryOf(ctx, project), changes.to, files, input.open)
+  const placed = { ...changes, files: files.map((file) => (file.new_path === whole?.new_path ? whole : file)) }
   const { items: discussions, total } = await threadsOfFiles(ctx, caller, about.noteable, paths, MAX_THREADS)
   const parts = await discussionParts(ctx, caller, about, {
     at: addressOf(subject),
@@ -115,10 +124,11 @@ async function load(
     at,
     kept,
     changes,
+    whole,
     seen,
     parts,
-    threads: placesOf(discussions, positionOfThread, { ...changes, files }),
-    drafts: placesOf(drafted, (draft) => draft, { ...changes, files }),
+    threads: placesOf(discussions, positionOfThread, placed),
+    drafts: placesOf(drafted, (draft) => draft, placed),
     mayComment: parts.mayWrite && !input.w && changes.version !== null && !changes.since && !changes.commit,
     drafted: drafted.length,
     moreThreads: total - discussions.length,
@@ -177,12 +187,14 @@ export const requestChangesPage = page({
           <DiffFiles
             files={files}
             truncated={changes.truncated}
+            similarity={changes.similarity}
             links={links}
             from={changes.from}
             to={changes.to ?? subject.request.target_branch}
             parallel={input.view === 'parallel'}
             ignoreSpace={input.w === true}
             raw={`${view.links.prefix}${addressOf(subject)}.diff`}
+            whole={shown.whole}
             review={reviewOf(shown, files)}
           />
           {shown.moreThreads > 0 && (
@@ -277,7 +289,8 @@ const shaFields = ({ version }: ShownChanges) => ({
 
 /** What stands beside and under the lines: threads, drafts, and the form of a new comment. */
 function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
-  const { input, changes, seen, threads, drafts, mayComment, view, at, kept } = shown
+  const { input, changes, whole, seen, threads, drafts, mayComment, view, at, kept } = shown
+  const inDiff = new Set(linesOf(files.find(({ new_path }) => new_path === whole?.new_path)?.diff ?? '').map(keyOf))
   let lines = 0
   const left = new Set<FileDiff>()
   for (const file of files) {
@@ -345,6 +358,8 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
         </>
       )
     },
+    // the service takes the lines of the diff alone
+    takes: (file, line) => file.new_path !== whole?.new_path || inDiff.has(keyOf(line)),
     formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
     isClosed: (file) => isViewed(file) && fileAnchor(file.new_path) !== input.on,
     instead: (file) =>
@@ -440,6 +455,7 @@ function FileTools({ shown: { view, parts, mayComment, subject }, file, viewed }
   const anchor = fileAnchor(file.new_path)
   return (
     <>
+      <WholeFileLink view={view} file={file} />
       {mayComment && (
         <button type="submit" form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
           Comment

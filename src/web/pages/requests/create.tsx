@@ -10,6 +10,7 @@ import { squashesByDefault } from '../../../rules/squash.js'
 import { findVisibleProject } from '../../../services/identity/acting-users.js'
 import { type LabelChoice, labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import { completeMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
+import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { branchExists } from '../../../services/repository/branches.js'
 import { compare } from '../../../services/repository/commits/read.js'
@@ -22,7 +23,7 @@ import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../componen
 import { Row, Rows } from '../../components/list.js'
 import { checkVersion, Version } from '../../components/stale.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { titleOf } from '../code/revision.js'
 import { LabelFields } from '../planning/issue.js'
@@ -189,17 +190,24 @@ function LabelFieldsOf({ view, labels, chosen }: { view: PageView; labels: Label
   return <LabelFields view={view} labels={[...others, ...offered]} chosen={chosen} hasMore={labels.length > MAX_CHOICES} of="merge_request" />
 }
 
-/** The projects that changes of a project can be merged into: itself, and what it was forked from. */
-async function targetsOf(ctx: Context, caller: SignedIn, subject: ProjectSubject): Promise<ProjectSubject[]> {
-  const { forked_from_id } = subject.project
+const isTarget = (project: ProjectSubject | null): project is ProjectSubject =>
+  project?.can('read_merge_request') === true && !project.project.archived
+
+/** The project that changes are to be merged into: the one that is named, of the fork network, or what it was forked from. */
+async function targetFor(ctx: Context, caller: SignedIn, subject: ProjectSubject, named: number | undefined): Promise<ProjectSubject> {
+  const { id, forked_from_id } = subject.project
+  if (named === id) return subject
+  const wanted = named === undefined ? null : await nullOnFailure(getInNetwork(ctx, caller, subject, named))
+  if (isTarget(wanted)) return wanted
   const parent = forked_from_id === null ? null : await findVisibleProject(ctx, caller, forked_from_id)
-  return parent?.can('read_merge_request') && !parent.project.archived ? [parent, subject] : [subject]
+  return isTarget(parent) ? parent : subject
 }
 
 /** What a new merge request would have: its commits and changes; null if there is nothing to compare here. */
 async function preview(ctx: Context, source: ProjectSubject, target: ProjectSubject, { from, to }: { from: string; to: string }) {
-  if (source.project.id !== target.project.id || !source.can('download_code')) return null
-  return nullOnFailure(compare(ctx, source, { from, to, straight: false }))
+  if (!source.can('download_code') || !target.can('download_code')) return null
+  const compared = { from, to, straight: false }
+  return nullOnFailure(source.project.id === target.project.id ? compare(ctx, source, compared) : compareAcross(ctx, source, target, compared))
 }
 
 /** Opens a merge request: first its branches are chosen, then its texts, beside a preview (WB-109). */
@@ -209,8 +217,9 @@ export const newMergeRequestPage = page({
   input: z.object({ merge_request: newAttributes.partial().optional(), issuable_template: opt(str()) }),
   async show({ ctx, caller, subject, input, view }) {
     const wanted = input.merge_request ?? {}
-    const targets = await targetsOf(ctx, caller, subject)
-    const target = targets.find(({ project }) => project.id === wanted.target_project_id) ?? (targets[0] as ProjectSubject)
+    const target = await targetFor(ctx, caller, subject, wanted.target_project_id)
+    const targets = subject.can('download_code') ? await networkOf(ctx, caller, subject) : []
+    if (!targets.some(({ id }) => id === target.project.id)) targets.push({ id: target.project.id, fullPath: fullPathOf(target.project) })
     const targetBranch = wanted.target_branch || target.project.default_branch
     const sourceBranch = wanted.source_branch ?? ''
     const hasSource = sourceBranch !== '' && (await branchExists(ctx, subject, sourceBranch))
@@ -239,7 +248,7 @@ export const newMergeRequestPage = page({
               name="merge_request[target_project_id]"
               label="Into the project"
               value={String(target.project.id)}
-              choices={targets.map(({ project }) => ({ value: String(project.id), label: fullPathOf(project) }))}
+              choices={targets.map(({ id, fullPath }) => ({ value: String(id), label: fullPath }))}
             />
           )}
           <Field view={view} name="merge_request[target_branch]" label="Into the branch" value={targetBranch} required />
@@ -268,6 +277,8 @@ export const newMergeRequestPage = page({
       force_remove_source_branch: wanted.force_remove_source_branch ?? false,
     }
     const links = projectLinks(view, fullPathOf(subject.project))
+    const isAcross = target.project.id !== subject.project.id
+    const comparison = `${links.page('compare')}/${encodeURIComponent(targetBranch)}...${encodeURIComponent(sourceBranch)}`
     const here = {
       'merge_request[source_branch]': sourceBranch,
       'merge_request[target_branch]': targetBranch,
@@ -276,8 +287,7 @@ export const newMergeRequestPage = page({
     return frame(
       <>
         <p class="dim">
-          <code>{sourceBranch}</code> →{' '}
-          <code>{target.project.id === subject.project.id ? targetBranch : `${fullPathOf(target.project)}:${targetBranch}`}</code>
+          <code>{sourceBranch}</code> → <code>{isAcross ? `${fullPathOf(target.project)}:${targetBranch}` : targetBranch}</code>
         </p>
         <details open={!hasSource}>
           <summary>Other branches</summary>
@@ -330,16 +340,17 @@ export const newMergeRequestPage = page({
               <DiffFiles
                 files={compared.diffs}
                 truncated={compared.overflow}
+                similarity={compared.similarity}
                 links={links}
-                from={null}
-                to={sourceBranch}
+                from={compared.base}
+                to={compared.head}
                 parallel={false}
-                raw={`${links.page('compare')}/${encodeURIComponent(targetBranch)}...${encodeURIComponent(sourceBranch)}.diff`}
+                raw={isAcross ? null : `${comparison}.diff`}
               />
             ) : (
               <p>
                 {compared.diffs.length} files are changed:{' '}
-                <a href={`${links.page('compare')}/${inUrl(targetBranch)}...${inUrl(sourceBranch)}`}>compare the branches</a>
+                <a href={`${comparison}${isAcross ? `?from_project_id=${target.project.id}` : ''}`}>compare the branches</a>
               </p>
             )}
           </section>
@@ -358,8 +369,7 @@ const newMergeRequestForm = form({
   on: newMergeRequestPage,
   async submit({ ctx, caller, subject, input: { merge_request: wanted } }) {
     const { source_branch = '', target_branch = '', target_project_id } = wanted
-    const targets = await targetsOf(ctx, caller, subject)
-    const target = targets.find(({ project }) => project.id === target_project_id) ?? subject
+    const target = await targetFor(ctx, caller, subject, target_project_id ?? subject.project.id)
     for (const [name, project, branch] of [
       ['source_branch', subject, source_branch],
       ['target_branch', target, target_branch],

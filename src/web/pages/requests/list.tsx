@@ -93,6 +93,7 @@ export const mergeRequestsPage = page({
     const changeAt = subject.can('manage_merge_request') ? `${within(subject)}/bulk_update` : null
     return {
       title: `Merge requests · ${fullPathOf(subject.project)}`,
+      feed: { title: `Merge requests of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests" heading="Merge requests">
           <div class="toolbar end">

@@ -5,7 +5,7 @@ import { totalCount } from '../../../../db/decoded.js'
 import { type mergeRequests, mergeRequestVersions } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { notFound } from '../../../../failures.js'
-import type { Commit, FileDiff, GitRepository, Oid } from '../../../../git/types.js'
+import type { Commit, Diff, FileDiff, GitRepository, Oid } from '../../../../git/types.js'
 import type { Keyset } from '../../../../lib/keyset.js'
 import { afterRow, limits, type Page, type Paging, pageFrom, slice } from '../../../core/page.js'
 import type { CommitRange } from '../../../repository/patches.js'
@@ -150,6 +150,7 @@ export interface ShownChanges {
   to: Oid | null
   files: FileDiff[]
   truncated: boolean
+  similarity: Diff['similarity']
 }
 
 /** The changes that a page shows (WB-93); 404 for a version or a commit that the merge request does not have. */
@@ -158,7 +159,7 @@ export async function shownChanges(ctx: Context, project: Project, request: Requ
   const { items: versions } = await listVersions(ctx, request, { page: 1, per_page: MAX_VERSIONS })
   const version = wanted.version === undefined ? (versions[0] ?? null) : (versions.find(({ id }) => id === wanted.version) ?? null)
   if (wanted.version !== undefined && !version) throw notFound('Version')
-  const none = { versions, version, since: null, commit: null, from: null, to: null, files: [], truncated: false }
+  const none = { versions, version, since: null, commit: null, from: null, to: null, files: [], truncated: false, similarity: {} }
   if (!version || version.base_commit_sha === null) return none
   if (wanted.commit !== undefined) {
     const commit = (await commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS })).commits.find(({ oid }) => oid === wanted.commit)

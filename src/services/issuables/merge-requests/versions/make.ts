@@ -166,7 +166,7 @@ export async function versionOf(
   const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MAX_COMMITS)])
   // unrelated histories have nothing to show (MR-93)
   const own = base === null ? { oids: [], total: 0 } : range
-  const diff = base === null || own.total === 0 ? { files: [], truncated: false } : await repository.diff(base, head, VERSION_LIMITS)
+  const diff = base === null || own.total === 0 ? { files: [], truncated: false, similarity: {} } : await repository.diff(base, head, VERSION_LIMITS)
   return { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
 }
 

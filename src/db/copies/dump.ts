@@ -2,9 +2,9 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { StartFault } from '../lib/start-fault.js'
-import { lastApplied, migrate } from './migrate.js'
-import { connectOnce } from './servers.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { lastApplied, migrate } from '../migrate.js'
+import { connectOnce } from '../servers.js'
 
 /** The contents of a database dump. */
 export interface DatabaseDump {

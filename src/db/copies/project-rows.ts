@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { StartFault } from '../lib/start-fault.js'
-import { formerPath, projectPathFaults } from '../rules/path.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { formerPath, projectPathFaults } from '../../rules/path.js'
+import { lastApplied } from '../migrate.js'
+import { connectOnce } from '../servers.js'
+import { TRANSACTION_SETTINGS } from '../sql/names.js'
 import { type DatabaseDump, dumpFileName } from './dump.js'
-import { lastApplied } from './migrate.js'
-import { connectOnce } from './servers.js'
-import { TRANSACTION_SETTINGS } from './sql/names.js'
 
 /** A project of a dump that goes back into the database that the dump was made of. */
 export interface ProjectRequest {

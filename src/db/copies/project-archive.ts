@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { sql } from 'drizzle-orm'
-import type { Transaction } from './client.js'
-import { TRANSACTION_SETTINGS } from './sql/names.js'
+import type { Transaction } from '../client.js'
+import { TRANSACTION_SETTINGS } from '../sql/names.js'
 
 /** What a reference that cannot be kept costs: the reference, the row, or its author. */
 type Loss = 'null' | 'row' | 'ghost'

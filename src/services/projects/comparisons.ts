@@ -1,0 +1,60 @@
+import type { Caller } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { notFound } from '../../failures.js'
+import type { RepositoryKey } from '../../git/types.js'
+import { findVisibleProject } from '../identity/acting-users.js'
+import { type Compared, type Comparison, comparisonOf } from '../repository/commits/read.js'
+import { repositoryOf } from '../repository/repositories.js'
+import { inSameNetwork } from './fork-network.js'
+import { listProjects } from './list.js'
+import { loadProjects } from './load.js'
+
+const keyOf = ({ project: { id, storage } }: ProjectSubject): RepositoryKey => ({ storage, id, kind: 'project' })
+
+/** Projects of a fork network that are offered at most. */
+const MAX_OFFERED = 50
+
+export interface NetworkProject {
+  id: number
+  fullPath: string
+}
+
+/** The projects of the fork network whose code the caller may read, the project itself among them; the latest ones. */
+export async function networkOf(ctx: Context, caller: Caller, { project }: ProjectSubject): Promise<NetworkProject[]> {
+  const filter = { network: project.id, order_by: 'last_activity_at', sort: 'desc', page: 1, per_page: MAX_OFFERED } as const
+  const { items } = await listProjects(ctx, caller, filter)
+  const records = await loadProjects(
+    ctx,
+    caller.user,
+    items.map(({ id }) => id),
+  )
+  return records.map(({ id, namespace, project: { path } }) => ({ id, fullPath: `${namespace.full_path}/${path}` }))
+}
+
+/** A project of the same fork network whose code the caller may read; 404 for any other. */
+export async function getInNetwork(ctx: Context, caller: Caller, { project }: ProjectSubject, id: number): Promise<ProjectSubject> {
+  const other = await findVisibleProject(ctx, caller, id)
+  if (!other?.can('download_code') || !(await inSameNetwork(ctx.db.write, project.id, id))) throw notFound('Project')
+  return other
+}
+
+/**
+ * Compares a revision of another project of the fork network with one of this project. No objects are copied: a reader
+ * of its own sees those of both. `other` is one that the caller may read, see `getInNetwork`.
+ */
+export async function compareAcross(
+  ctx: Context,
+  subject: ProjectSubject,
+  other: ProjectSubject,
+  { from, to, straight }: Compared,
+): Promise<Comparison> {
+  const [left, right] = await Promise.all([repositoryOf(ctx, other.project).resolve(from), repositoryOf(ctx, subject.project).resolve(to)])
+  if (!left || !right) throw notFound('Ref')
+  const reader = ctx.git.openBoth(keyOf(subject), keyOf(other))
+  try {
+    return await comparisonOf(reader, { left: left.commit, right: right.commit, straight })
+  } finally {
+    reader.close()
+  }
+}

@@ -1,0 +1,180 @@
+import { z } from 'zod'
+import type { Caller } from '../../../access/actor.js'
+import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { notFound } from '../../../failures.js'
+import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
+import { compare } from '../../../services/repository/commits/read.js'
+import { repositoryOf } from '../../../services/repository/repositories.js'
+import { DiffFiles } from '../../components/diff/diff.js'
+import { Field, SelectField, Submit } from '../../components/form.js'
+import { ProjectLayout } from '../../layout/project.js'
+import { homeOfProject, inUrl, projectLinks } from '../../links.js'
+import { type PageView, page, Redirect } from '../../page.js'
+import { beside, CommitList, DiffViews, views } from './commits.js'
+import { openedFile, WholeFileLink } from './context.js'
+
+const PER_PAGE = 40
+
+interface Asked {
+  from: string
+  to: string
+  /** The project that has `from`. */
+  other: ProjectSubject
+}
+
+/** Chooses what is compared. */
+async function CompareForm({
+  ctx,
+  caller,
+  subject,
+  view,
+  asked,
+}: {
+  ctx: Context
+  caller: Caller
+  subject: ProjectSubject
+  view: PageView
+  asked: Asked
+}) {
+  const { from, to, other } = asked
+  const network = await networkOf(ctx, caller, subject)
+  const known = network.some(({ id }) => id === other.project.id)
+    ? network
+    : [{ id: other.project.id, fullPath: fullPathOf(other.project) }, ...network]
+  return (
+    <form method="get" action={projectLinks(view, fullPathOf(subject.project)).page('compare')}>
+      <div class="columns">
+        {known.length > 1 && (
+          <SelectField
+            view={view}
+            name="from_project_id"
+            label="From the project"
+            value={String(other.project.id)}
+            choices={known.map(({ id, fullPath }) => ({ value: String(id), label: fullPath }))}
+          />
+        )}
+        <Field view={view} name="from" label="From" value={from} hint="A branch, a tag or a commit." required />
+        <Field view={view} name="to" label="To" value={to} hint={`Of ${fullPathOf(subject.project)}.`} required />
+      </div>
+      <Submit label="Compare" />
+    </form>
+  )
+}
+
+const otherOf = async (ctx: Context, caller: Caller, subject: ProjectSubject, id: number | undefined) =>
+  id === undefined || id === subject.project.id ? subject : getInNetwork(ctx, caller, subject, id)
+
+/** Where a comparison is, without the prefix. */
+const compareAt = (subject: ProjectSubject, { from, to, other }: Asked, dots = '...') => {
+  const query = other.project.id === subject.project.id ? '' : `?from_project_id=${other.project.id}`
+  return `${homeOfProject(subject)}/-/compare/${inUrl(from)}${dots}${inUrl(to)}${query}`
+}
+
+export const compareFormPage = page({
+  at: 'P/-/compare',
+  access: onProject('download_code'),
+  input: z.object({ from: orDefault(str(), ''), to: orDefault(str(), ''), from_project_id: opt(rowId()) }),
+  async show({ ctx, caller, subject, input, view }) {
+    const other = await otherOf(ctx, caller, subject, input.from_project_id)
+    const asked = { from: input.from || other.project.default_branch, to: input.to, other }
+    if (input.from && input.to) return new Redirect(compareAt(subject, asked))
+    return {
+      title: `Compare · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="commits">
+          <h1>Compare</h1>
+          {await CompareForm({ ctx, caller, subject, view, asked })}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const comparePage = page({
+  at: 'P/-/compare/*',
+  access: onProject('download_code'),
+  input: z.object({ path: str(), from_project_id: opt(rowId()), open: opt(str()), ...views }),
+  async show({ ctx, caller, subject, input, view }) {
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const [, from = '', dots = '...', to = ''] = /^([\s\S]+?)(\.{2,3})([\s\S]+)$/.exec(input.path) ?? []
+    if (from === '') throw notFound()
+    const other = await otherOf(ctx, caller, subject, input.from_project_id)
+    const isAcross = other.project.id !== subject.project.id
+    const straight = dots === '..'
+    const compared = { from, to, straight }
+    const { commits, diffs, overflow, similarity, base, head } = isAcross
+      ? await compareAcross(ctx, subject, other, compared)
+      : await compare(ctx, subject, compared)
+    const repository = repositoryOf(ctx, subject.project)
+    const isOffered = view.viewer !== null && subject.can('create_merge_request') && commits.length > 0
+    const [whole, isFromBranch, isToBranch] = await Promise.all([
+      openedFile(repository, head, diffs, input.open),
+      isOffered ? repositoryOf(ctx, other.project).ref(`refs/heads/${from}`) : null,
+      isOffered ? repository.ref(`refs/heads/${to}`) : null,
+    ])
+    const newest = [...commits].reverse()
+    const shown = newest.slice(0, PER_PAGE)
+    const request = new URLSearchParams({
+      'merge_request[source_branch]': to,
+      'merge_request[target_branch]': from,
+      'merge_request[target_project_id]': String(other.project.id),
+    })
+    const name = isAcross ? `${fullPathOf(other.project)}:${from}` : from
+    return {
+      title: `${name} ${dots} ${to} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="commits">
+          <div class="heading">
+            <h1>
+              {name} → {to}
+            </h1>
+            {isFromBranch && isToBranch && (
+              <a class="button" href={`${links.page('merge_requests/new')}?${request}`}>
+                New merge request
+              </a>
+            )}
+          </div>
+          <details>
+            <summary>Compare others</summary>
+            {await CompareForm({ ctx, caller, subject, view, asked: { from, to, other } })}
+          </details>
+          {commits.length === 0 && (
+            <p class="empty">
+              Everything in {to} is in {name} already.
+            </p>
+          )}
+          <CommitList view={view} commits={shown} links={links} {...(await beside(ctx, subject, shown))} />
+          {newest.length > shown.length && (
+            <p>
+              <a href={links.commits(to)}>{newest.length - shown.length} more commits</a>
+            </p>
+          )}
+          <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
+          <DiffFiles
+            files={diffs}
+            whole={whole}
+            truncated={overflow}
+            similarity={similarity}
+            links={links}
+            from={isAcross && straight ? null : base}
+            to={head}
+            parallel={input.view === 'parallel'}
+            ignoreSpace={input.w ?? false}
+            raw={isAcross ? null : `${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`}
+            review={{
+              list: null,
+              head: (file) => <WholeFileLink view={view} file={file} />,
+              above: () => null,
+              under: () => null,
+              formOf: () => null,
+              isClosed: () => false,
+              instead: () => null,
+            }}
+          />
+        </ProjectLayout>
+      ),
+    }
+  },
+})

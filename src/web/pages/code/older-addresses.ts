@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { anyone, fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { opt, str } from '../../../http/params.js'
+import { latestPipeline } from '../../../services/ci/pipelines.js'
+import { homeOfProject, inUrl } from '../../links.js'
+import { page, Redirect } from '../../page.js'
+
+/** The page of a user, from addresses that are printed nowhere any more. */
+const ofUser = (at: string, query = '') =>
+  page({
+    at,
+    access: anyone,
+    input: z.object({ username: str() }),
+    show: async ({ input: { username } }) => new Redirect(`/${inUrl(username)}${query}`),
+  })
+
+/** A page of a project, from another address below it. */
+const ofProject = (at: string, to: string) =>
+  page({
+    at,
+    access: onProject('read_project'),
+    input: z.object({}),
+    show: async ({ subject }) => new Redirect(`${homeOfProject(subject)}${to}`),
+  })
+
+/** Addresses of other versions, and those that programs make by themselves, which lead to pages (WB-2). */
+export const olderAddresses = [
+  ofUser('/u/:username'),
+  ofUser('/users/:username'),
+  ...['groups', 'projects', 'contributed', 'starred', 'snippets'].map((tab) => ofUser(`/users/:username/${tab}`)),
+  ...['activity', 'calendar', 'calendar_activities'].map((tab) => ofUser(`/users/:username/${tab}`, '?tab=activity')),
+  page({
+    at: '/projects/:id',
+    access: onProject('read_project'),
+    input: z.object({}),
+    show: async ({ subject }: { subject: ProjectSubject }) => new Redirect(`/${inUrl(fullPathOf(subject.project))}`),
+  }),
+  ofProject('P/-/branches/new', '/-/branches'),
+  ofProject('P/-/branches/active', '/-/branches'),
+  ofProject('P/-/branches/stale', '/-/branches'),
+  ofProject('P/-/branches/all', '/-/branches'),
+  ofProject('P/-/jobs', '/-/pipelines'),
+  page({
+    at: 'P/-/builds/:job_id',
+    access: onProject('read_project'),
+    input: z.object({ job_id: str() }),
+    show: async ({ subject, input }) => new Redirect(`${homeOfProject(subject)}/-/jobs/${inUrl(input.job_id)}`),
+  }),
+  page({
+    at: 'P/-/pipelines/latest',
+    access: onProjectSignedIn('read_pipeline'),
+    input: z.object({ ref: opt(str()) }),
+    async show({ ctx, subject, input }) {
+      const { id } = await latestPipeline(ctx, subject, input.ref)
+      return new Redirect(`${homeOfProject(subject)}/-/pipelines/${id}`)
+    },
+  }),
+]
