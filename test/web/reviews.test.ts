@@ -449,3 +449,33 @@ describe('new merge requests', () => {
     expect((await browser.open(`${at}?state=closed`)).$('.rows .title').length).toBe(1)
   })
 })
+
+describe('what a merge request costs', () => {
+  it('is the same number of statements, however many notes it has (WB-260)', async () => {
+    const { owner, at, request } = await aReview({ 'a.txt': text(changed), ...Object.fromEntries([...Array(20)].map((_, i) => [`n${i}`, 'new\n'])) })
+    const browser = await signedIn(owner)
+    const { body: full } = await t.api('get', request.path, owner).expect(200)
+    const note = (i: number) =>
+      t
+        .api('post', `${request.path}/discussions`, owner)
+        .send({
+          body: `Note ${i} about !1 and @${owner.username}`,
+          position: { ...full.diff_refs, position_type: 'text', new_path: `n${i % 20}`, old_path: `n${i % 20}`, new_line: 1 },
+        })
+        .expect(201)
+    const costs = async () => {
+      await t.ctx.jobs.drain()
+      const numbers: Record<string, number> = {}
+      for (const path of ['', '/diffs', '/commits']) {
+        await browser.open(at + path)
+        numbers[path] = (await t.queriesOf(() => browser.open(at + path))).length
+      }
+      return numbers
+    }
+    await note(0)
+    const few = await costs()
+    for (let i = 1; i < 30; i++) await note(i)
+    expect(await costs()).toEqual(few)
+    expect(few['']).toBeLessThanOrEqual(30)
+  })
+})

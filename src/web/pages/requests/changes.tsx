@@ -5,6 +5,7 @@ import { fullPathOf } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { FileDiff } from '../../../git/types.js'
 import { bool, int, oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { groupedBy } from '../../../lib/grouped-by.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { changeDigest, recordSeenVersion, type Seen, seenBy } from '../../../services/issuables/merge-requests/reading/seen.js'
 import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
@@ -286,8 +287,17 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
     else if (own > (input.only ? MAX_LINES_OF_ONE : MAX_LINES)) left.add(file)
     else lines += own
   }
-  const isViewed = (file: FileDiff) => seen.files.get(fileAnchor(file.new_path)) === changeDigest(file)
-  const of = (file: FileDiff) => ({ anchor: fileAnchor(file.new_path), threads: threads.get(file.new_path), drafts: drafts.get(file.new_path) })
+  const isViewed = (file: FileDiff) => {
+    const digest = seen.files.size > 0 && seen.files.get(fileAnchor(file.new_path))
+    return typeof digest === 'string' && digest === changeDigest(file)
+  }
+  const about = new Map(
+    files.map((file) => {
+      const path = file.new_path
+      return [file, { anchor: fileAnchor(path), threads: threads.get(path), drafts: drafts.get(path) }] as const
+    }),
+  )
+  const of = (file: FileDiff) => about.get(file) ?? { anchor: fileAnchor(file.new_path), threads: undefined, drafts: undefined }
   return {
     list: <FileList shown={shown} files={input.only ? files : changes.files} isViewed={isViewed} />,
     head: (file) => <FileTools shown={shown} file={file} viewed={isViewed(file)} />,
@@ -328,6 +338,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
     },
     under(file, line) {
       const { anchor, threads: own, drafts: drafted } = of(file)
+      if (!own && !drafted && input.on !== anchor) return null
       const key = keyOf(line)
       const discussions = own?.lines.get(key) ?? []
       const mine = drafted?.lines.get(key) ?? []
@@ -345,7 +356,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
         </>
       )
     },
-    formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
+    formOf: (file) => (mayComment ? `on_${of(file).anchor}` : null),
     isClosed: (file) => isViewed(file) && fileAnchor(file.new_path) !== input.on,
     instead: (file) =>
       left.has(file) ? (
@@ -382,11 +393,7 @@ const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; disc
 function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[]; isViewed(file: FileDiff): boolean }) {
   const { changes, threads, view, at, kept, input } = shown
   const total = changes.files.length
-  const folders = new Map<string, FileDiff[]>()
-  for (const file of files) {
-    const folder = file.new_path.slice(0, file.new_path.lastIndexOf('/') + 1)
-    folders.set(folder, [...(folders.get(folder) ?? []), file])
-  }
+  const folders = groupedBy(files, ({ new_path }) => new_path.slice(0, new_path.lastIndexOf('/') + 1))
   const here = new Set(filesOf(changes, input))
   const number = new Map(changes.files.map((file, i) => [file, Math.floor(i / FILES_PER_PAGE) + 1]))
   const linkTo = (file: FileDiff) => {
