@@ -165,6 +165,24 @@ addEventListener('submit', async (event) => {
   form.submit()
 })
 
+// With shift, a click on a second line takes the lines from the first to the second.
+let first = null
+let rangeFrom = ''
+addEventListener('click', (event) => {
+  const button = event.target.closest('button.remark')
+  if (!button) return
+  rangeFrom = ''
+  if (!event.shiftKey || first?.form !== button.form || first === button) {
+    first = button
+    return
+  }
+  event.preventDefault()
+  const isLater = first.compareDocumentPosition(button) & Node.DOCUMENT_POSITION_FOLLOWING
+  const [earlier, later] = isLater ? [first, button] : [button, first]
+  rangeFrom = earlier.value.split('_')[later.value.endsWith('_') ? 0 : 1]
+  later.form.requestSubmit(later)
+})
+
 // The form of a new comment is put under its line.
 async function beginComment(event) {
   const { target: form, submitter } = event
@@ -173,6 +191,7 @@ async function beginComment(event) {
   const url = new URL(form.action)
   url.search = new URLSearchParams(new FormData(form, submitter))
   url.searchParams.set('only', '1')
+  if (rangeFrom) url.searchParams.set('from', rangeFrom)
   const answer = await fetch(url, { headers: { accept: 'text/html' } })
   const fresh = partIn(await answer.text(), 'comment')
   if (!answer.ok || !fresh) {

@@ -114,6 +114,7 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
         <div class="head dim">
           <span class="grow">
             {first.note.position && !inPlace && <PositionLink {...parts} discussion={discussion} />}{' '}
+            {first.note.position?.line_range && inPlace && `Lines ${placeIn(first.note).slice(1)} `}
             {resolvable && <Badge kind={resolved ? 'success' : 'waiting'}>{resolved ? 'resolved' : 'unresolved'}</Badge>}
           </span>
           {next && <a href={`#discussion_${next}`}>Next unresolved</a>}
@@ -143,6 +144,14 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
   )
 }
 
+/** The lines or the point of a file that a note is about, behind the name of the file. */
+export function placeIn({ position, line }: Pick<NoteRecord['note'], 'position' | 'line'>): string {
+  if (position?.position_type === 'image') return ` at ${position.x}, ${position.y}`
+  if (line === null) return ''
+  const { start } = position?.line_range ?? {}
+  return `:${start ? `${start.new_line ?? start.old_line}–` : ''}${line}`
+}
+
 /** Where a thread is, as a link to the changes of the version that it was written for. */
 function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps) {
   const { position, path, line } = (notes[0] as NoteRecord).note
@@ -150,7 +159,7 @@ function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps
   const text = (
     <code>
       {path ?? position.new_path}
-      {line === null ? '' : `:${line}`}
+      {placeIn({ position, line })}
     </code>
   )
   if (head === null) return text

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import type { FileDiff } from '../../../git/types.js'
 import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
+import { isPicture } from '../../../rules/reviews/picture-size.js'
 import type { ProjectLinks } from '../../links.js'
 import { Badge } from '../list.js'
 import { aBudget, changedWords, type Line, type Part, withoutSpace } from './diff-marks.js'
@@ -50,6 +51,8 @@ export interface DiffReview {
   /** The id of the form whose buttons begin a comment on a line; null where that is not possible. */
   formOf(file: FileDiff): string | null
   isClosed(file: FileDiff): boolean
+  /** A picture after the change with marks on what notes are about; null without any. */
+  picture(file: FileDiff, address: string): ComponentChildren
   /** In place of lines that are not on this page. */
   instead(file: FileDiff): ComponentChildren
 }
@@ -103,8 +106,6 @@ interface FileProps extends Pick<Props, 'links' | 'from' | 'to' | 'parallel'> {
   words: Words
 }
 
-const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif|svg)$/i
-
 function FileBox({ file, lines, words, links, from, to, parallel, review }: FileProps) {
   const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
@@ -133,10 +134,10 @@ function FileBox({ file, lines, words, links, from, to, parallel, review }: File
         {review?.above(file)}
         {instead ? (
           instead
-        ) : lines.length === 0 && IMAGE.test(new_path) ? (
+        ) : lines.length === 0 && isPicture(new_path) ? (
           <p class="picture">
             {!new_file && from && <img src={links.raw(from, old_path)} alt="Before" loading="lazy" />}{' '}
-            {!deleted_file && <img src={links.raw(to, new_path)} alt="After" loading="lazy" />}
+            {!deleted_file && (review?.picture(file, links.raw(to, new_path)) ?? <img src={links.raw(to, new_path)} alt="After" loading="lazy" />)}
           </p>
         ) : lines.length === 0 ? (
           <p class="note">{whyNoLines(file)}</p>

@@ -3,18 +3,21 @@ import type { SignedIn } from '../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../access/merge-requests.js'
 import { fullPathOf } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import type { Position } from '../../../db/schema/index.js'
 import type { FileDiff } from '../../../git/types.js'
 import { bool, int, oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
+import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { changeDigest, recordSeenVersion, type Seen, seenBy } from '../../../services/issuables/merge-requests/reading/seen.js'
 import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
 import { type DiscussionRecord, threadsOfFiles } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
+import { sizeOfFile } from '../../../services/notes/pictures.js'
 import { shortId } from '../../components/code.js'
 import { Counts, countsOf, DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Thread } from '../../components/discussion.js'
-import { ActionButton, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
@@ -41,6 +44,8 @@ export const changesInput = z.object({
   /** The file (by its anchor) and the line that are commented on. */
   on: opt(str()),
   line: opt(str()),
+  /** The first line of a range that ends at this one. */
+  from: opt(int({ min: 1 })),
   suggest: orDefault(bool(), false),
   /** Shows only the file. */
   only: orDefault(bool(), false),
@@ -78,6 +83,9 @@ interface Shown {
   parts: DiscussionParts
   threads: Map<string, Placed<DiscussionRecord>>
   drafts: Map<string, Placed<DraftNote>>
+  /** The size of the picture that is commented on, and the address of a file after the change. */
+  size: Size | null
+  pictureAt(file: FileDiff): string
   /** Whether the diff is that of a version, on whose lines comments can be written. */
   mayComment: boolean
 }
@@ -109,8 +117,12 @@ async function load(
     back: withQuery(at, kept),
     head: request.sha,
   })
+  const commented = input.line === 'file' ? files.find(({ new_path }) => isPicture(new_path) && fileAnchor(new_path) === input.on) : undefined
+  const links = projectLinks(view, fullPathOf(project))
   return {
     view,
+    size: commented && changes.to ? await sizeOfFile(ctx, project, changes.to, commented.new_path) : null,
+    pictureAt: ({ new_path }) => links.raw(changes.to ?? '', new_path),
     subject,
     input,
     at,
@@ -357,6 +369,16 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
       )
     },
     formOf: (file) => (mayComment ? `on_${of(file).anchor}` : null),
+    picture(file, address) {
+      const points = [...(of(file).threads?.file ?? [])].flatMap(({ id, notes: [first] }) => {
+        const position = first?.note.position
+        return position?.position_type === 'image' ? [{ to: `discussion_${id}`, position }] : []
+      })
+      const drafted = (of(file).drafts?.file ?? []).flatMap(({ id, position }) =>
+        position?.position_type === 'image' ? [{ to: `draft_${id}`, position }] : [],
+      )
+      return <MarkedPicture address={address} marks={[...points, ...drafted]} />
+    },
     isClosed: (file) => isViewed(file) && fileAnchor(file.new_path) !== input.on,
     instead: (file) =>
       left.has(file) ? (
@@ -467,11 +489,46 @@ function FileTools({ shown: { view, parts, mayComment, subject }, file, viewed }
 
 const fenceFor = (text: string) => '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
 
+/** A picture with a numbered mark at each point that notes are about (WB-262). */
+function MarkedPicture({ address, marks }: { address: string; marks: { to: string; position: Position }[] }) {
+  const { width = 0, height = 0 } = marks[0]?.position ?? {}
+  if (width === 0 || height === 0) return <img src={address} alt="After" loading="lazy" />
+  const radius = Math.max(width, height) / 30
+  return (
+    <svg class="marked" viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
+      <title>After, with {marks.length === 1 ? '1 mark' : `${marks.length} marks`}</title>
+      <image href={address} width={width} height={height} />
+      {marks.map(({ to, position }, i) => {
+        const [x, y] = [((position.x ?? 0) * width) / (position.width || width), ((position.y ?? 0) * height) / (position.height || height)]
+        return (
+          <a key={to} href={`#${to}`} aria-label={`Comment ${i + 1} on the picture`}>
+            <circle cx={x} cy={y} r={radius} />
+            <text x={x} y={y} font-size={radius * 1.3} text-anchor="middle" dominant-baseline="central">
+              {i + 1}
+            </text>
+          </a>
+        )
+      })}
+    </svg>
+  )
+}
+
+/** The lines from the first of a range to this one, as far as the diff has them after the change. */
+const linesUpTo = (file: FileDiff, line: Line, from: number | undefined): string[] =>
+  linesOf(file.diff)
+    .filter(({ new: now }) => now !== null && now >= Math.min(from ?? now, line.new ?? 0) && now <= (line.new ?? 0))
+    .slice(-MAX_SUGGESTED)
+    .map(({ text }) => text)
+
+/** The most lines that a suggestion replaces. */
+const MAX_SUGGESTED = 100
+
 /** The form of a new comment on a line, or on the file as a whole. */
 function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line: Line | null }) {
   const { view, changes, at, kept, input, parts } = shown
   const anchor = fileAnchor(file.new_path)
   const here = { ...kept, on: anchor, line: line ? keyOf(line) : 'file' }
+  const range: Record<string, string> = input.from === undefined ? {} : { from: String(input.from) }
   const fields = {
     ...shaFields(changes),
     position_type: line ? 'text' : 'file',
@@ -480,8 +537,11 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
     old_line: String(line?.old ?? ''),
     new_line: String(line?.new ?? ''),
   }
-  const fence = fenceFor(line?.text ?? '')
-  const suggestion = input.suggest && line?.new ? `${fence}suggestion:-0+0\n${line.text}\n${fence}\n` : undefined
+  const suggested = line?.new ? linesUpTo(file, line, input.from ?? line.new) : []
+  const fence = fenceFor(suggested.join('\n'))
+  const suggestion =
+    input.suggest && suggested.length > 0 ? `${fence}suggestion:-${suggested.length - 1}+0\n${suggested.join('\n')}\n${fence}\n` : undefined
+  const size = line ? null : shown.size
   return (
     <div class="box thread" id="comment">
       <FormTag view={view} action={`${parts.at}/discussions`} once>
@@ -502,11 +562,37 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
           required
           autofocus
         />
+        {line && (
+          <Field
+            view={view}
+            name="from"
+            within="new"
+            type="number"
+            label="From line"
+            value={range['from']}
+            hint="Empty: about this line alone. With shift and a click on another line, about all between them."
+          />
+        )}
+        {size && (
+          <fieldset>
+            <legend>Where in the picture ({`${size.width} × ${size.height}`}); empty: about the file</legend>
+            <input type="hidden" name="position[width]" value={size.width} />
+            <input type="hidden" name="position[height]" value={size.height} />
+            <div class="toolbar">
+              <Field view={view} name="position[x]" within="new" type="number" label="From the left" />
+              <Field view={view} name="position[y]" within="new" type="number" label="From the top" />
+            </div>
+            <p>Or write the comment, and choose the point here:</p>
+            <div class="choosing">
+              <input type="image" name="point" src={shown.pictureAt(file)} alt="Comment at a point of the picture" />
+            </div>
+          </fieldset>
+        )}
         <div class="toolbar">
           <Submit label="Add to review" name="how" value="review" />
           <Submit label="Comment now" name="how" value="now" class="" />
           {line?.new && !input.suggest && (
-            <a href={`${withQuery(view.links.prefix + at, { ...here, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
+            <a href={`${withQuery(view.links.prefix + at, { ...here, ...range, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
               Suggest a change
             </a>
           )}
