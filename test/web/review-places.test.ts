@@ -121,3 +121,53 @@ describe('a comment on a picture', () => {
     expect(mine.page?.text).toContain('Odd')
   })
 })
+
+describe('a comment where other changes are shown', () => {
+  it('lands on the line of the version, and is not offered on lines that it does not have (WB-263)', async () => {
+    const { owner, at, project, request } = await aReview()
+    const commit = async (lines: string[]) => {
+      const actions = [{ action: 'update', file_path: 'a.txt', content: text(lines) }]
+      const { body } = await t
+        .api('post', `${project.path}/repository/commits`, owner)
+        .send({ branch: 'topic', commit_message: 'More', actions })
+        .expect(201)
+      await t.ctx.jobs.drain()
+      return body.id as string
+    }
+    const browser = await signedIn(owner)
+    const first = (await t.api('get', `${request.path}/commits`, owner).expect(200)).body[0].id
+    // before line 3, and line 2 itself; the last line only in its white space
+    await commit(['one', '2', 'new', 'THREE', 'four', 'five', 'six', 'seven', ' eight'])
+    const versions = (await t.api('get', `${request.path}/versions`, owner).expect(200)).body
+    const offered = async (query: string) => {
+      const { $ } = await browser.open(`${at}/diffs?${query}`)
+      return $('.diff:has(summary:contains("a.txt")) button.remark')
+        .toArray()
+        .map((each) => $(each).val())
+    }
+    // in the first commit, line 2 has been changed since, and old lines are not those of another change
+    const ofCommit = await offered(`commit_id=${first}`)
+    expect([ofCommit.includes('_2'), ofCommit.includes('_3'), ofCommit.includes('2_')]).toEqual([false, true, true])
+    const comment = async (query: string, line: string) => {
+      const $ = (await browser.open(`${at}/diffs?${query}`)).$
+      const form = $('form[data-comment]').filter((_, each) => $(each).closest('.diff').find('summary').first().text().includes('a.txt'))
+      const given = new URLSearchParams(form.serializeArray().map(({ name, value }) => [name, value]))
+      given.set('line', line)
+      await browser.open(`${form.attr('action')?.replace(/#.*/, '')}?${given}`)
+      const made = await browser.submit(`${at}/discussions`, { 'note[note]': `On ${line}`, how: 'now' })
+      expect([made.status, made.at.includes(query)]).toEqual([200, true])
+      return (await t.api('get', `${request.path}/discussions`, owner).expect(200)).body.at(-1).notes[0].position
+    }
+    const { head_commit_sha: head_sha, base_commit_sha: base_sha } = versions[0]
+    expect(await comment(`commit_id=${first}`, '_3')).toMatchObject({ head_sha, base_sha, old_line: null, new_line: 4 })
+    const since = `start_sha=${versions[1].head_commit_sha}`
+    const compared = await offered(since)
+    expect([compared.includes('2_'), compared.includes('_3')]).toEqual([false, true])
+    expect(await comment(since, '_3')).toMatchObject({ head_sha, base_sha, new_line: 3 })
+    // unchanged here, but added in the version
+    expect(await comment(since, '3_4')).toMatchObject({ head_sha, old_line: null, new_line: 4 })
+    expect(await comment('w=1', '_3')).toMatchObject({ head_sha, base_sha, new_line: 3 })
+    // without its white space the last line is unchanged; in the version it is an added one
+    expect(await comment('w=1', '8_9')).toMatchObject({ old_line: null, new_line: 9 })
+  })
+})

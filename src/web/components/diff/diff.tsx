@@ -50,6 +50,8 @@ export interface DiffReview {
   under(file: FileDiff, line: Line): ComponentChildren
   /** The id of the form whose buttons begin a comment on a line; null where that is not possible. */
   formOf(file: FileDiff): string | null
+  /** Whether a comment on this line has a place. */
+  mayComment(file: FileDiff, line: Line): boolean
   isClosed(file: FileDiff): boolean
   /** A picture after the change with marks on what notes are about; null without any. */
   picture(file: FileDiff, address: string): ComponentChildren
@@ -112,7 +114,7 @@ function FileBox({ file, lines, words, links, from, to, parallel, review }: File
   const revision = deleted_file ? from : to
   const instead = review?.instead(file)
   const beside: Beside = {
-    form: review?.formOf(file) ?? null,
+    formOf: (line) => (review?.mayComment(file, line) ? review.formOf(file) : null),
     under: (line) => review?.under(file, line) ?? null,
   }
   return (
@@ -169,26 +171,29 @@ const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
 
 /** What stands beside and under the lines of a file. */
 interface Beside {
-  /** The id of the form whose buttons begin a comment. */
-  form: string | null
+  /** The id of the form whose button begins a comment on this line. */
+  formOf(line: Line): string | null
   under(line: Line): ComponentChildren
 }
 
 const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
 
 /** A button that begins a comment on a line. */
-const CommentButton = ({ form, line }: { form: string; line: Line }) => (
-  <button
-    type="submit"
-    class="remark"
-    form={form}
-    name="line"
-    value={`${line.old ?? ''}_${line.new ?? ''}`}
-    aria-label={`Comment on line ${line.new ?? line.old}`}
-  >
-    +
-  </button>
-)
+const CommentButton = ({ formOf, line }: Pick<Beside, 'formOf'> & { line: Line }) => {
+  const form = formOf(line)
+  return form === null ? null : (
+    <button
+      type="submit"
+      class="remark"
+      form={form}
+      name="line"
+      value={`${line.old ?? ''}_${line.new ?? ''}`}
+      aria-label={`Comment on line ${line.new ?? line.old}`}
+    >
+      +
+    </button>
+  )
+}
 
 interface LinesProps {
   lines: Line[]
@@ -206,7 +211,7 @@ export const Unified = ({ lines, words, anchor, beside }: LinesProps) => (
           <tr key={i} class={line.kind} {...(anchor && isNumbered(line) && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
             <td class="number" data-number={line.old ?? ''} />
             <td class="number" data-number={line.new ?? ''}>
-              {beside?.form && isNumbered(line) && <CommentButton form={beside.form} line={line} />}
+              {beside && isNumbered(line) && <CommentButton formOf={beside.formOf} line={line} />}
             </td>
             <td class="code" data-sign={SIGNS[line.kind]}>
               <Text line={line} words={words} />
@@ -261,13 +266,13 @@ const Parallel = ({ lines, words, anchor, beside }: LinesProps & { beside: Besid
           <>
             <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
               <td class="number" data-number={left?.old ?? ''}>
-                {beside.form && left?.kind === 'removed' && <CommentButton form={beside.form} line={left} />}
+                {left?.kind === 'removed' && <CommentButton formOf={beside.formOf} line={left} />}
               </td>
               <td class={`code ${left?.kind ?? 'absent'}`}>
                 <Text line={left} words={words} />
               </td>
               <td class="number" data-number={right?.new ?? ''}>
-                {beside.form && right && <CommentButton form={beside.form} line={right} />}
+                {right && <CommentButton formOf={beside.formOf} line={right} />}
               </td>
               <td class={`code ${right?.kind ?? 'absent'}`}>
                 <Text line={right} words={words} />

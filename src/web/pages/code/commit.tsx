@@ -114,6 +114,7 @@ export const commitPage = page({
       },
       formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
       isClosed: () => false,
+      mayComment: () => true,
       picture: () => null,
       instead: () => null,
     }

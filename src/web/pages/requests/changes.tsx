@@ -9,6 +9,7 @@ import { bool, int, oneOf, opt, orDefault, paging, rowId, str } from '../../../h
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { type Landing, landingIn } from '../../../services/issuables/merge-requests/reading/landing.js'
 import { changeDigest, recordSeenVersion, type Seen, seenBy } from '../../../services/issuables/merge-requests/reading/seen.js'
 import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
 import { type DiscussionRecord, threadsOfFiles } from '../../../services/notes/list.js'
@@ -86,8 +87,9 @@ interface Shown {
   /** The size of the picture that is commented on, and the address of a file after the change. */
   size: Size | null
   pictureAt(file: FileDiff): string
-  /** Whether the diff is that of a version, on whose lines comments can be written. */
   mayComment: boolean
+  /** Where the lines that are shown are in the changes of the version; null: these are what is shown. */
+  landing: Landing | null
 }
 
 async function load(
@@ -132,7 +134,8 @@ async function load(
     parts,
     threads: placesOf(discussions, positionOfThread, { ...changes, files }),
     drafts: placesOf(drafted, (draft) => draft, { ...changes, files }),
-    mayComment: parts.mayWrite && !input.w && changes.version !== null && !changes.since && !changes.commit,
+    mayComment: parts.mayWrite && changes.version !== null,
+    landing: parts.mayWrite && (input.w || changes.since || changes.commit) ? await landingIn(ctx, project, request, changes) : null,
     drafted: drafted.length,
     moreThreads: total - discussions.length,
   }
@@ -171,8 +174,11 @@ export const requestChangesPage = page({
             />
           )}
           <div class="toolbar">
-            {parts.mayWrite && !shown.mayComment && version && (
-              <a href={withQuery(to, input.view ? { view: input.view } : {})}>To comment on lines, show the whole change with its white space</a>
+            {shown.landing && version && (
+              <span class="dim">
+                Comments are about version {numberOf(changes, version.id)}: they can be written on the lines that its changes have as they are here.{' '}
+                <a href={withQuery(to, { ...(input.view && { view: input.view }), diff_id: String(version.id) })}>All its changes</a>
+              </span>
             )}
             <span class="last toolbar">
               {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>Unified</a> : <strong>Unified</strong>}
@@ -290,7 +296,8 @@ const shaFields = ({ version }: ShownChanges) => ({
 
 /** What stands beside and under the lines: threads, drafts, and the form of a new comment. */
 function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
-  const { input, changes, seen, threads, drafts, mayComment, view, at, kept } = shown
+  const { input, changes, seen, threads, drafts, mayComment, landing, view, at, kept } = shown
+  const lands = (file: FileDiff, line: Line | null) => mayComment && (landing === null || landing(file, line) !== null)
   let lines = 0
   const left = new Set<FileDiff>()
   for (const file of files) {
@@ -316,7 +323,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
     above(file) {
       const { anchor, threads: own, drafts: drafted } = of(file)
       const outdated = own?.outdated ?? []
-      const isNew = mayComment && input.on === anchor && input.line === 'file'
+      const isNew = input.on === anchor && input.line === 'file' && lands(file, null)
       return (
         <>
           {mayComment && (
@@ -354,7 +361,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
       const key = keyOf(line)
       const discussions = own?.lines.get(key) ?? []
       const mine = drafted?.lines.get(key) ?? []
-      const isNew = mayComment && input.on === anchor && input.line === key
+      const isNew = input.on === anchor && input.line === key && lands(file, line)
       if (discussions.length === 0 && mine.length === 0 && !isNew) return null
       return (
         <>
@@ -368,6 +375,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
         </>
       )
     },
+    mayComment: lands,
     formOf: (file) => (mayComment ? `on_${of(file).anchor}` : null),
     picture(file, address) {
       const points = [...(of(file).threads?.file ?? [])].flatMap(({ id, notes: [first] }) => {
@@ -465,11 +473,11 @@ function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[];
   )
 }
 
-function FileTools({ shown: { view, parts, mayComment, subject }, file, viewed }: { shown: Shown; file: FileDiff; viewed: boolean }) {
+function FileTools({ shown: { view, parts, mayComment, landing, subject }, file, viewed }: { shown: Shown; file: FileDiff; viewed: boolean }) {
   const anchor = fileAnchor(file.new_path)
   return (
     <>
-      {mayComment && (
+      {mayComment && (landing === null || landing(file, null)) && (
         <button type="submit" form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
           Comment
         </button>
@@ -529,13 +537,14 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
   const anchor = fileAnchor(file.new_path)
   const here = { ...kept, on: anchor, line: line ? keyOf(line) : 'file' }
   const range: Record<string, string> = input.from === undefined ? {} : { from: String(input.from) }
+  const place = shown.landing ? shown.landing(file, line) : { file, line }
   const fields = {
     ...shaFields(changes),
     position_type: line ? 'text' : 'file',
-    old_path: file.old_path,
+    old_path: place?.file.old_path ?? file.old_path,
     new_path: file.new_path,
-    old_line: String(line?.old ?? ''),
-    new_line: String(line?.new ?? ''),
+    old_line: String(place?.line?.old ?? ''),
+    new_line: String(place?.line?.new ?? ''),
   }
   const suggested = line?.new ? linesUpTo(file, line, input.from ?? line.new) : []
   const fence = fenceFor(suggested.join('\n'))
@@ -562,7 +571,7 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
           required
           autofocus
         />
-        {line && (
+        {line && place?.line?.new === line.new && (
           <Field
             view={view}
             name="from"

@@ -60,7 +60,8 @@ export const lineComment = form({
   async submit({ ctx, caller, subject, input }) {
     const about = aboutMergeRequest(subject)
     const query = new URLSearchParams()
-    for (const name of ['view', 'diff_id', 'page'] as const) if (input[name] !== undefined && input[name] !== 1) query.set(name, String(input[name]))
+    for (const name of ['view', 'w', 'diff_id', 'start_sha', 'commit_id', 'page'] as const)
+      if (input[name] && input[name] !== 1) query.set(name, input[name] === true ? '1' : String(input[name]))
     const to = (anchor: string) => `${addressOf(subject)}/diffs${query.size > 0 ? `?${query}` : ''}#${anchor}`
     if (input.how === 'review') {
       const draft = await saveDraft(ctx, caller, about, { note: input.note.note, position: placeOf(input) })
