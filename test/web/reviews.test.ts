@@ -299,7 +299,7 @@ describe('changes', () => {
       true,
       0,
       1,
-      0,
+      1,
     ])
     // the mark goes when the change is another one
     await push(project, { 'a.txt': text(LINES.with(1, 'deux')), 'sub/c': 'd\n' }, 'Again')

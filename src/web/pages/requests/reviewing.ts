@@ -175,7 +175,7 @@ export const suggestionsForm = form({
   input: z.object({ ids: orDefault(idList(), []), commit_message: opt(str()), back }),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { ids, commit_message: message, back: to } }) {
-    const commit = await applySuggestions(ctx, caller, aboutMergeRequest(subject), { ids, message })
+    const { commit } = await applySuggestions(ctx, caller, aboutMergeRequest(subject), { ids, message })
     return new Redirect(localPath(to, addressOf(subject)), { notice: `Applied as commit ${shortId(commit.oid)}.` })
   },
 })
