@@ -171,3 +171,61 @@ describe('a comment where other changes are shown', () => {
     expect(await comment('w=1', '8_9')).toMatchObject({ old_line: null, new_line: 9 })
   })
 })
+
+describe('lists and boards', () => {
+  it('of merge requests are filtered by approvals and source, and ordered by title and merge (WB-265)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { a: 'a\n' } })
+    const made = []
+    for (const title of ['b <i>', 'Draft: a', 'c']) made.push(await aMergeRequest(t, { project, title }))
+    await t.ctx.jobs.drain()
+    await t.api('post', `${made[2]?.path}/approve`, owner).expect(201)
+    await t.api('put', `${made[2]?.path}/merge`, owner).expect(200)
+    await t.api('put', `${made[0]?.path}/merge`, owner).expect(200)
+    await t.ctx.jobs.drain()
+    const browser = await signedIn(owner)
+    const titles = async (query: string) => {
+      const { $, status } = await browser.open(`/${project.fullPath}/-/merge_requests?state=all&${query}`)
+      expect(status).toBe(200)
+      return $('.rows > li .title')
+        .toArray()
+        .map((each) => $(each).text())
+    }
+    expect(await titles('sort=title_asc')).toEqual(['b <i>', 'c', 'Draft: a'])
+    expect(await titles('sort=merged_at_desc&state=merged')).toEqual(['b <i>', 'c'])
+    expect(await titles(`approved_by_usernames[]=${owner.username}`)).toEqual(['c'])
+    expect(await titles('wip=yes')).toEqual(['Draft: a'])
+    expect((await titles(`source_project_id=${project.id}`)).length).toBe(3)
+    expect(await titles('source_project_id=999999')).toEqual([])
+  })
+
+  it('of issues show what the filters of the address leave, also after a move (WB-133, WB-265)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner, visibility: 'public' })
+    await t.api('post', `${project.path}/labels`, owner).send({ name: 'doing', color: '#fff', priority: 1 }).expect(201)
+    await t.api('post', `${project.path}/milestones`, owner).send({ title: 'v1' }).expect(201)
+    const milestone_id = (await t.api('get', `${project.path}/milestones`, owner)).body[0].id
+    const issue = (body: object) => t.api('post', `${project.path}/issues`, owner).send(body).expect(201)
+    await issue({ title: 'one', labels: 'bug', milestone_id })
+    await issue({ title: 'two', labels: 'doing', assignee_ids: [owner.id] })
+    await issue({ title: 'three' })
+    const browser = await signedIn(owner)
+    const at = `/${project.fullPath}/-/boards`
+    const cards = () => browser.page?.$('.card .title').toArray().map((each) => browser.page?.$(each).text()) // biome-ignore format: one line
+    for (const [query, left] of [
+      ['label_name[]=bug', ['one']],
+      [`assignee_username=${owner.username}`, ['two']],
+      ['milestone_title=v1', ['one']],
+      ['search=thr', ['three']],
+      ['search=&label_name=', ['three', 'one', 'two']],
+    ] as const) {
+      expect((await browser.open(`${at}?${query}`)).status).toBe(200)
+      expect(cards()?.toSorted()).toEqual([...left].toSorted())
+    }
+    await browser.open(`${at}?label_name[]=bug`)
+    const list = String(browser.page?.$('.list').eq(1).attr('data-list'))
+    const moved = await browser.submit(`${at}/move`, { to: list })
+    expect([decodeURIComponent(moved.at), cards()]).toEqual([`${at}?label_name[]=bug`, ['one']])
+    expect((await t.api('get', `${project.path}/issues/1`, owner)).body.labels).toEqual(['bug', 'doing'])
+  })
+})

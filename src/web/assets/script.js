@@ -229,19 +229,24 @@ async function refresh() {
 }
 if (document.querySelector('[data-refresh]')) setTimeout(refresh, 2_000)
 
-// In diffs and discussions, j and k go to the next and the previous thread that is not resolved.
+// j and k go to the next and the previous thread that is not resolved; without any, to files of a diff and rows of a list.
 addEventListener('keydown', (event) => {
   if ((event.key !== 'j' && event.key !== 'k') || event.target.closest('input, textarea, select') || event.ctrlKey || event.metaKey || event.altKey)
     return
   const threads = [...document.querySelectorAll('.thread:has(> .head .badge.waiting)')]
-  if (threads.length === 0) return
-  const at = threads.indexOf(document.querySelector('.thread.current'))
-  const next = threads[(at + (event.key === 'j' ? 1 : threads.length - 1) + threads.length) % threads.length]
-  document.querySelector('.thread.current')?.classList.remove('current')
+  const files = threads.length > 0 ? threads : [...document.querySelectorAll('.box.diff[id] > details > summary')]
+  const stops =
+    files.length > 0
+      ? files
+      : [...document.querySelectorAll('.rows > li a:first-of-type')].filter((link) => link.closest('li').querySelector('a') === link)
+  if (stops.length === 0) return
+  const at = stops.indexOf(document.querySelector('.current'))
+  const next = stops[at < 0 && event.key === 'k' ? stops.length - 1 : (at + (event.key === 'j' ? 1 : stops.length - 1) + stops.length) % stops.length]
+  document.querySelector('.current')?.classList.remove('current')
   next.classList.add('current')
-  next.tabIndex = -1
+  if (!next.matches('a, summary')) next.tabIndex = -1
   next.focus()
-  next.scrollIntoView({ block: 'center' })
+  next.scrollIntoView({ block: threads.length > 0 ? 'center' : 'nearest' })
 })
 
 // The editor: buttons for marks, a preview and files without a reload, completion, and drafts.
