@@ -124,7 +124,7 @@ export class Site implements Sender {
   /** Serves a page or form below a project, a group or a user; 404 if there is none. */
   async serveBelow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const found = await this.#paths.find(this.ctx, request)
-    if (!found) throw noSuchRoute()
+    if (!found) throw await this.#missing(request)
     if ('to' in found) return reply.redirect(found.to, 302)
     if (request.method === 'POST') return this.#submit(found.forms, found.params, request, reply)
     if (!found.page) throw noSuchRoute()
@@ -135,6 +135,11 @@ export class Site implements Sender {
       if (present === null) throw error
       return reply.redirect(present, 302)
     }
+  }
+
+  /** For those who are signed out, a form of what is missing is refused as that of what is hidden (SEC-30). */
+  async #missing(request: FastifyRequest): Promise<Failure> {
+    return request.method === 'POST' && !callerOfSession(await sessionOf(this.ctx, request)).user ? unauthenticated() : noSuchRoute()
   }
 
   /** Where a page has moved that was not found below the former path of a project; null if it was none. */
