@@ -188,7 +188,7 @@ const CommentButton = ({ formOf, line }: Pick<Beside, 'formOf'> & { line: Line }
       form={form}
       name="line"
       value={`${line.old ?? ''}_${line.new ?? ''}`}
-      aria-label={`Comment on line ${line.new ?? line.old}`}
+      aria-label={line.new === null ? `Comment on removed line ${line.old}` : `Comment on line ${line.new}`}
     >
       +
     </button>

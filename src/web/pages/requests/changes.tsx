@@ -175,10 +175,12 @@ export const requestChangesPage = page({
           )}
           <div class="toolbar">
             {shown.landing && version && (
-              <span class="dim">
-                Comments are about version {numberOf(changes, version.id)}: they can be written on the lines that its changes have as they are here.{' '}
+              <>
+                <span class="dim">
+                  Comments are about version {numberOf(changes, version.id)}: they can be written on the lines that its changes have as they are here.
+                </span>
                 <a href={withQuery(to, { ...(input.view && { view: input.view }), diff_id: String(version.id) })}>All its changes</a>
-              </span>
+              </>
             )}
             <span class="last toolbar">
               {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>Unified</a> : <strong>Unified</strong>}
