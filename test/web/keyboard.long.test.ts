@@ -1,4 +1,5 @@
 // @module-tag long
+import { crc32, deflateSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
@@ -123,4 +124,67 @@ it('a review is done from the first line to the merge by the keyboard alone (WB-
   await mine.getByText('Merged.', { exact: true }).waitFor()
   expect((await t.api('get', request.path, owner).expect(200)).body.state).toBe('merged')
   for (const page of [mine, theirs]) await page.context().close()
+}, 120_000)
+
+/** A picture of this size, of one colour. */
+function aPng(width: number, height: number): string {
+  const chunk = (type: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(type), data])
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)]
+    length.writeUInt32BE(data.length)
+    sum.writeUInt32BE(crc32(body))
+    return Buffer.concat([length, body, sum])
+  }
+  const head = Buffer.alloc(13)
+  head.writeUInt32BE(width, 0)
+  head.writeUInt32BE(height, 4)
+  head.writeUInt8(8, 8)
+  const rows = Buffer.alloc(height * (width + 1), 0xb0)
+  for (let y = 0; y < height; y++) rows[y * (width + 1)] = 0
+  const bytes = Buffer.concat([chunk('IHDR', head), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
+  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), bytes]).toString('base64')
+}
+
+it('lines are chosen with shift and a click, and points of pictures by a click (WB-261, WB-262)', async () => {
+  const owner = await aUser(t.ctx)
+  const project = await aProject(t.ctx, { creator: owner, visibility: 'private', files: { 'a.txt': text(LINES) } })
+  const actions = [
+    { action: 'update', file_path: 'a.txt', content: text(LINES.with(1, 'TWO').with(2, 'THREE')) },
+    { action: 'create', file_path: 'p.png', content: aPng(500, 200), encoding: 'base64' },
+  ]
+  const given = { branch: 'topic', start_branch: 'main', commit_message: 'Capitals', actions }
+  await t.api('post', `${project.path}/repository/commits`, owner).send(given).expect(201)
+  await t.ctx.jobs.drain()
+  const request = await aMergeRequest(t, { project, source: 'topic', files: null })
+  await t.ctx.jobs.drain()
+  const at = `${t.url}/${project.fullPath}/-/merge_requests/${request.iid}/diffs`
+  const page = await aWindow(owner)
+  await page.goto(at)
+  await page.getByRole('button', { name: 'Comment on line 3', exact: true }).click({ force: true })
+  await page.locator('#comment').waitFor()
+  // the second click is above the first: the range ends at the lower line
+  await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click({ force: true, modifiers: ['Shift'] })
+  await expect.poll(() => page.getByLabel('From line').inputValue()).toBe('2')
+  expect(await page.locator('#comment [name="position[new_line]"]').inputValue()).toBe('3')
+  await page.locator('#comment textarea').fill('Both')
+  await page.getByRole('button', { name: 'Comment now' }).click()
+  await page.getByText('Lines 2–3').waitFor()
+
+  await page.getByRole('button', { name: 'Comment on the file p.png' }).click()
+  await page.locator('#comment textarea').fill('Here')
+  expect(await faultsOf(page, 'picture-form')).toEqual([])
+  await page.getByAltText('Comment at a point of the picture').click({ position: { x: 250, y: 50 } })
+  await page.locator('svg.marked circle').waitFor()
+  const { body } = await t.api('get', `${request.path}/discussions`, owner).expect(200)
+  expect(body.at(-1).notes[0].position).toMatchObject({ position_type: 'image', x: 250, y: 50, width: 500, height: 200 })
+  for (const [look, scheme, width] of [
+    ['light', 'light', 1280],
+    ['dark', 'dark', 1280],
+    ['narrow', 'light', 390],
+  ] as const) {
+    await page.emulateMedia({ colorScheme: scheme })
+    await page.setViewportSize({ width, height: 900 })
+    expect([look, await faultsOf(page, `places-${look}`)]).toEqual([look, []])
+  }
+  await page.context().close()
 }, 120_000)
