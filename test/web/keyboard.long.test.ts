@@ -173,8 +173,11 @@ it('lines are chosen with shift and a click, and points of pictures by a click (
   await page.getByRole('button', { name: 'Comment on the file p.png' }).click()
   await page.locator('#comment textarea').fill('Here')
   expect(await faultsOf(page, 'picture-form')).toEqual([])
+  // at its own size, so that the point is one of the picture
+  expect(await page.getByAltText('Comment at a point of the picture').boundingBox()).toMatchObject({ width: 500, height: 200 })
   await page.getByAltText('Comment at a point of the picture').click({ position: { x: 250, y: 50 } })
   await page.locator('svg.marked circle').waitFor()
+  await page.getByText('Point 250, 50').waitFor()
   const { body } = await t.api('get', `${request.path}/discussions`, owner).expect(200)
   expect(body.at(-1).notes[0].position).toMatchObject({ position_type: 'image', x: 250, y: 50, width: 500, height: 200 })
   for (const [look, scheme, width] of [

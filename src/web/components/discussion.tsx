@@ -115,6 +115,7 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
           <span class="grow">
             {first.note.position && !inPlace && <PositionLink {...parts} discussion={discussion} />}{' '}
             {first.note.position?.line_range && inPlace && `Lines ${placeIn(first.note).slice(1)} `}
+            {first.note.position?.position_type === 'image' && inPlace && `Point${placeIn(first.note).slice(3)} `}
             {resolvable && <Badge kind={resolved ? 'success' : 'waiting'}>{resolved ? 'resolved' : 'unresolved'}</Badge>}
           </span>
           {next && <a href={`#discussion_${next}`}>Next unresolved</a>}
