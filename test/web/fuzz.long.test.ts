@@ -164,9 +164,9 @@ it(
     }
     await t.ctx.jobs.drain()
     for (const { at } of read) for (const what of faultsOf(await heard(addressOf(at)))) faults.push(`${at}: ${what}`)
+    process.stdout.write(`${count} forms of ${sent.length} kinds sent, ${kept} texts shown again\n`)
     expect(faults).toEqual([])
     expect(count).toBeGreaterThan(Math.min(sent.length, SECONDS * 2))
-    process.stdout.write(`${count} forms of ${sent.length} kinds sent, ${kept} texts shown again\n`)
   },
   (SECONDS + 120) * 1000,
 )

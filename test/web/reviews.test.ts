@@ -133,6 +133,17 @@ describe('comments on lines', () => {
     expect([then.at, then.$('tr.under .thread').attr('id')]).toEqual([expect.stringContaining('diff_id='), id])
   })
 
+  it('that answer a thread which is gone stand in the form of a new comment (WB-6)', async () => {
+    const { owner, at, request } = await aReview()
+    await t.api('post', `${request.path}/discussions`, owner).send({ body: 'A thread' }).expect(201)
+    const browser = await signedIn(owner)
+    const action = (await browser.open(at)).$('form[action*="/discussions/"][action$="/notes"]').attr('action') as string
+    const token = String(browser.page?.$('[name=authenticity_token]').first().val())
+    const gone = action.replace(/[0-9a-f]{40}/, '0'.repeat(40))
+    const refused = await browser.post(gone, { authenticity_token: token, 'note[note]': 'An answer', how: 'none' })
+    expect([refused.status, refused.$(`form[action="${at}/notes"] textarea`).val()]).toEqual([422, 'An answer'])
+  })
+
   it('sent twice are written once (WB-90)', async () => {
     const { owner, at, request } = await aReview()
     const browser = await signedIn(owner)

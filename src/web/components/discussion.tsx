@@ -402,9 +402,20 @@ const wasSent = ({ submitted }: PageView, isThis: (values: ParameterBag) => bool
 
 const unsent = (view: PageView): PageView => ({ ...view, submitted: null })
 
+interface CommentProps {
+  view: PageView
+  at: string
+  project: ProjectSubject
+  hint: string
+  /** The threads of the page: an answer to another one, which is gone, is kept here. */
+  discussions: DiscussionRecord[]
+}
+
 /** The form of a new comment. */
-export function CommentForm({ view: page, at, project, hint }: { view: PageView; at: string; project: ProjectSubject; hint: string }) {
-  const view = wasSent(page, (values) => values['edit_note'] === undefined && values['discussion_id'] === undefined) ? page : unsent(page)
+export function CommentForm({ view: page, at, project, hint, discussions }: CommentProps) {
+  const isOwn = ({ edit_note, discussion_id }: ParameterBag) =>
+    edit_note === undefined && (discussion_id === undefined || !discussions.some(({ id }) => id === discussion_id))
+  const view = wasSent(page, isOwn) ? page : unsent(page)
   return (
     <EditorForm view={view} action={`${at}/notes`} once>
       <FormFaults view={view} fields={['note']} />
