@@ -84,7 +84,7 @@ function addressOf(at: string, { project, group, user }: Place): string {
 }
 
 const shownPlace = (): Place => ({ project: open.fullPath, group: groupPath, user: keeper.username })
-/** Nothing of these is there for those outside; of the second, for nobody. */
+/** Nothing of these is there for those outside; of the second, for no caller. */
 const hiddenPlace = (): Place => ({ project: hidden.fullPath, group: hiddenGroup, user: keeper.username })
 const gonePlace = (): Place => ({ project: `${hidden.fullPath.split('/')[0]}/gone`, group: 'gone-group', user: keeper.username })
 
