@@ -240,6 +240,8 @@ const READS = {
   'GET /projects/:id/deploy_keys/:key_id': '',
   'GET /keys/:id': '',
   'GET /broadcast_messages/:id': async ({ post }) => ({ fill: { id: (await post('/broadcast_messages', { message: 'x' })).id } }),
+  'GET /projects/:id/merge_requests/:merge_request_iid/draft_notes': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/draft_notes/:draft_note_id': async (k) => ({ fill: await newDraft(k) }),
   'GET /audit_events/:id': async ({ get }) => ({ fill: { id: (await get('/audit_events?per_page=1'))[0].id } }),
   'GET /keys': ({ s }) => ({ query: `?fingerprint=${encodeURIComponent(fingerprint(s.ownKey.key))}` }),
   'GET /deploy_tokens': '',
@@ -254,6 +256,12 @@ const READS = {
 const NOWHERE = 'http://127.0.0.1:9/'
 /** A call that is refused in the current state, which costs the same. */
 const refused = (fill) => () => ({ fill, refused: true })
+
+/** A draft note on a merge request of its own: of one there are at most 500. */
+async function newDraft(k) {
+  const fill = await newRequest(k)
+  return { ...fill, draft_note_id: (await k.post(`${REQUEST}/draft_notes`, { note: 'x' }, fill)).id }
+}
 
 /** Calls that issues, merge requests and snippets have in common. */
 const ON = { issues: ':issue_iid', merge_requests: ':merge_request_iid', snippets: ':snippet_id' }
@@ -625,6 +633,13 @@ const WRITES = {
   [`PUT ${REQUEST}/cancel_merge_when_pipeline_succeeds`]: refused(),
   [`POST ${REQUEST}/cancel_merge_when_pipeline_succeeds`]: refused(),
   [`PUT ${REQUEST}/rebase`]: async (k) => ({ fill: await newRequest(k) }),
+  [`POST ${REQUEST}/draft_notes`]: async (k) => ({ fill: await newRequest(k), body: { note: 'x' } }),
+  [`PUT ${REQUEST}/draft_notes/:draft_note_id`]: async (k) => ({ fill: await newDraft(k), body: { note: 'y' } }),
+  [`DELETE ${REQUEST}/draft_notes/:draft_note_id`]: async (k) => ({ fill: await newDraft(k) }),
+  [`PUT ${REQUEST}/draft_notes/:draft_note_id/publish`]: async (k) => ({ fill: await newDraft(k) }),
+  [`POST ${REQUEST}/draft_notes/bulk_publish`]: async (k) => ({ fill: await newDraft(k) }),
+  'PUT /suggestions/:id/apply': refused({ id: 999_999 }),
+  'PUT /suggestions/batch_apply': () => ({ body: { ids: [999_999] }, refused: true }),
   [`PUT ${REQUEST}/discussions/:discussion_id`]: async (k) => {
     const { id } = await k.post(`${REQUEST}/discussions`, { body: 'x' })
     return { fill: { discussion_id: id }, body: { resolved: true } }

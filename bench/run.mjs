@@ -19,6 +19,7 @@ import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { refs } from './parts/refs.mjs'
+import { reviews } from './parts/reviews.mjs'
 import { search } from './parts/search.mjs'
 import { signIn } from './parts/sign-in.mjs'
 import { ssh } from './parts/ssh.mjs'
@@ -48,6 +49,7 @@ const PARTS = {
   search,
   flood,
   'sign-in': signIn,
+  reviews,
   wire,
   refs,
   backend,

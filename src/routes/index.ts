@@ -37,7 +37,9 @@ import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
 import { awardEmoji } from './notes/award-emoji.js'
 import { discussions } from './notes/discussions.js'
+import { draftNotes } from './notes/draft-notes.js'
 import { notes } from './notes/notes.js'
+import { suggestions } from './notes/suggestions.js'
 import { notificationSettings } from './notification-settings/index.js'
 import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
@@ -117,6 +119,8 @@ const subjects: Section[] = [
   { name: 'Milestones', description: 'Milestones of projects and groups.', endpoints: milestones },
   { name: 'Notes', description: 'Comments on issues, merge requests and snippets.', endpoints: notes },
   { name: 'Discussions', description: 'Threaded comments, including on lines of a diff.', endpoints: discussions },
+  { name: 'Draft notes', description: 'Notes of a review that are kept until they are published together.', endpoints: draftNotes },
+  { name: 'Suggestions', description: 'Changes that notes suggest, applied as a commit.', endpoints: suggestions },
   { name: 'Award emoji', description: 'Emoji on issues, merge requests, snippets and notes.', endpoints: awardEmoji },
   { name: 'Todos', description: 'Todos of the caller.', endpoints: todos },
   { name: 'Events', description: 'Activity of users.', endpoints: events },

@@ -130,7 +130,7 @@ export class Site implements Sender {
       return reply.redirect(`${this.ctx.links.prefix}${repository}${isWiki ? '/-/wikis/home' : ''}`, 302)
     await keepDetails(this.ctx, request)
     const found = await this.#paths.find(this.ctx, request)
-    if (!found) throw noSuchRoute()
+    if (!found) throw await this.#missing(request)
     if ('to' in found) return reply.redirect(found.to, 302)
     if (request.method === 'POST') return this.#submit(found.forms, found.params, request, reply)
     if (!found.page) throw noSuchRoute()
@@ -141,6 +141,11 @@ export class Site implements Sender {
       if (present === null) throw error
       return reply.redirect(present, 302)
     }
+  }
+
+  /** For those who are signed out, a form of what is missing is refused as that of what is hidden (SEC-30). */
+  async #missing(request: FastifyRequest): Promise<Failure> {
+    return request.method === 'POST' && !callerOfSession(await sessionOf(this.ctx, request)).user ? unauthenticated() : noSuchRoute()
   }
 
   /** Where a page has moved that was not found below the former path of a project; null if it was none. */

@@ -19,6 +19,8 @@ export const MATRIX: Record<string, Rows> = {
   anyone: always('in   in   in   in   in   in   in   in   in'),
   'signed in': always('401  in   in   in   in   in   in   in   in'),
   'signed in, self': always('401  in   in   in   in   in   in   in   in'),
+  // it finds the merge request by the suggestion, and there is none of this number
+  'signed in, merge request of the suggestion: create_note': always('401 in in in in in in in in'),
   administrator: always('401  403  403  403  403  403  403  403  in'),
   'administrator, before parameters': always('401 403 403 403 403 403 403 403 in'),
   'administrator, user': always('401 403 403 403 403 403 403 403 in'),
@@ -308,6 +310,9 @@ export const BODIES: Record<string, object> = {
   'PUT /projects/:id/merge_requests/:merge_request_iid/notes/:note_id': { body: '' },
   'POST /projects/:id/merge_requests/:merge_request_iid/discussions': { body: '' },
   'PUT /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id': { resolved: true },
+  'POST /projects/:id/merge_requests/:merge_request_iid/draft_notes': { note: '' },
+  'PUT /projects/:id/merge_requests/:merge_request_iid/draft_notes/:draft_note_id': { note: '' },
+  'PUT /suggestions/batch_apply': { ids: [999_999] },
   'POST /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id/notes': { body: '' },
   'PUT /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id/notes/:note_id': { resolved: true },
   'POST /users': { email: 'x', username: 'x', name: 'x', password: 'x' },

@@ -133,6 +133,17 @@ describe('comments on lines', () => {
     expect([then.at, then.$('tr.under .thread').attr('id')]).toEqual([expect.stringContaining('diff_id='), id])
   })
 
+  it('that answer a thread which is gone stand in the form of a new comment (WB-6)', async () => {
+    const { owner, at, request } = await aReview()
+    await t.api('post', `${request.path}/discussions`, owner).send({ body: 'A thread' }).expect(201)
+    const browser = await signedIn(owner)
+    const action = (await browser.open(at)).$('form[action*="/discussions/"][action$="/notes"]').attr('action') as string
+    const token = String(browser.page?.$('[name=authenticity_token]').first().val())
+    const gone = action.replace(/[0-9a-f]{40}/, '0'.repeat(40))
+    const refused = await browser.post(gone, { authenticity_token: token, 'note[note]': 'An answer', how: 'none' })
+    expect([refused.status, refused.$(`form[action="${at}/notes"] textarea`).val()]).toEqual([422, 'An answer'])
+  })
+
   it('sent twice are written once (WB-90)', async () => {
     const { owner, at, request } = await aReview()
     const browser = await signedIn(owner)
@@ -299,7 +310,7 @@ describe('changes', () => {
       true,
       0,
       1,
-      0,
+      1,
     ])
     // the mark goes when the change is another one
     await push(project, { 'a.txt': text(LINES.with(1, 'deux')), 'sub/c': 'd\n' }, 'Again')
@@ -447,5 +458,35 @@ describe('new merge requests', () => {
       '1 merge request is changed.',
     )
     expect((await browser.open(`${at}?state=closed`)).$('.rows .title').length).toBe(1)
+  })
+})
+
+describe('what a merge request costs', () => {
+  it('is the same number of statements, however many notes it has (WB-260)', async () => {
+    const { owner, at, request } = await aReview({ 'a.txt': text(changed), ...Object.fromEntries([...Array(20)].map((_, i) => [`n${i}`, 'new\n'])) })
+    const browser = await signedIn(owner)
+    const { body: full } = await t.api('get', request.path, owner).expect(200)
+    const note = (i: number) =>
+      t
+        .api('post', `${request.path}/discussions`, owner)
+        .send({
+          body: `Note ${i} about !1 and @${owner.username}`,
+          position: { ...full.diff_refs, position_type: 'text', new_path: `n${i % 20}`, old_path: `n${i % 20}`, new_line: 1 },
+        })
+        .expect(201)
+    const costs = async () => {
+      await t.ctx.jobs.drain()
+      const numbers: Record<string, number> = {}
+      for (const path of ['', '/diffs', '/commits']) {
+        await browser.open(at + path)
+        numbers[path] = (await t.queriesOf(() => browser.open(at + path))).length
+      }
+      return numbers
+    }
+    await note(0)
+    const few = await costs()
+    for (let i = 1; i < 30; i++) await note(i)
+    expect(await costs()).toEqual(few)
+    expect(few['']).toBeLessThanOrEqual(30)
   })
 })

@@ -9,19 +9,34 @@ export const NOTEABLES = ['Commit', 'Issue', 'MergeRequest', 'Snippet'] as const
 /** What can mention another item, which then gets a system note. */
 export const MENTIONERS = ['Commit', 'Issue', 'MergeRequest'] as const
 
+/** The first or last line of a range (DI-11). */
+export interface LinePoint {
+  line_code: string
+  /** Null for an unchanged line. */
+  type: 'old' | 'new' | null
+  old_line: number | null
+  new_line: number | null
+}
+
 /**
- * A line in the diff of two commits: added with `new_line` only, removed with `old_line` only, unchanged with both; or
- * a whole file (DI-10).
+ * A line in the diff of two commits: added with `new_line` only, removed with `old_line` only, unchanged with both; the
+ * last of a range; a whole file; or a point of a picture (DI-10 to DI-12).
  */
 export interface Position {
   base_sha: string
   start_sha: string
   head_sha: string
-  position_type: 'text' | 'file'
+  position_type: 'text' | 'file' | 'image'
   old_path: string
   new_path: string
   old_line: number | null
   new_line: number | null
+  line_range?: { start: LinePoint; end: LinePoint }
+  /** Of pictures. */
+  width?: number
+  height?: number
+  x?: number
+  y?: number
 }
 
 /** Forty random hex digits. */

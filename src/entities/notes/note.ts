@@ -3,15 +3,28 @@ import type { View } from '../../http/view.js'
 import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 
-const Position = z.strictObject({
+const LinePoint = z.strictObject({
+  line_code: z.string(),
+  type: z.enum(['old', 'new']).nullable(),
+  old_line: z.int().nullable(),
+  new_line: z.int().nullable(),
+})
+
+/** A place in a diff; a range of lines and a point of a picture have more than others. */
+export const Position = z.strictObject({
   base_sha: z.string(),
   start_sha: z.string(),
   head_sha: z.string(),
-  position_type: z.enum(['text', 'file']),
+  position_type: z.enum(['text', 'file', 'image']),
   old_path: z.string(),
   new_path: z.string(),
   old_line: z.int().nullable(),
   new_line: z.int().nullable(),
+  line_range: z.strictObject({ start: LinePoint, end: LinePoint }).optional(),
+  width: z.int().optional(),
+  height: z.int().optional(),
+  x: z.int().optional(),
+  y: z.int().optional(),
 })
 
 /** What the commands of a text have changed (QA-2): attributes by name. */

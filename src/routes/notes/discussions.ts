@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { Discussion, Note, NoteCommands, presentDiscussion, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, datetime, int, needsOnlyOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { bool, datetime, needsOnlyOneOf, opt, paging, rowId } from '../../http/params.js'
+import { positionParameters } from '../../http/position.js'
 import { filled } from '../../http/texts.js'
 import { slice } from '../../services/core/page.js'
 import { createDiscussion, replyTo, resolveDiscussion, resolveNote } from '../../services/notes/discussions.js'
@@ -15,21 +16,7 @@ const discussion_id = z.string()
 const note_id = rowId()
 const message = { body: filled(), created_at: opt(datetime()) }
 
-const position = z
-  .object(
-    {
-      base_sha: opt(str()),
-      start_sha: opt(str()),
-      head_sha: opt(str()),
-      position_type: opt(oneOf(['text', 'file'])),
-      old_path: opt(str()),
-      new_path: opt(str()),
-      old_line: opt(int({ min: 1 })),
-      new_line: opt(int({ min: 1 })),
-    },
-    'is invalid',
-  )
-  .nullish()
+const position = positionParameters.nullish()
 
 /** Discussions (DI-1 to DI-8). */
 const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCUSSABLE_KINDS)[number]) => [

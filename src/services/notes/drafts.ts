@@ -66,6 +66,16 @@ export async function saveDraft(ctx: Context, caller: SignedIn, subject: Noteabl
   })
 }
 
+/** One draft of the caller. */
+export async function getDraft(ctx: Context, caller: SignedIn, noteable: Noteable, id: number): Promise<DraftNote> {
+  const [draft] = await ctx.db.write
+    .select()
+    .from(draftNotes)
+    .where(and(ofUser(caller, noteable), eq(draftNotes.id, id)))
+  if (!draft) throw notFound('Draft Note')
+  return draft
+}
+
 /** Changes the text of a draft. */
 export async function updateDraft(
   ctx: Context,
@@ -118,9 +128,15 @@ export async function sendDrafts(
     try {
       await send(own)
     } catch (error) {
-      await ctx.db.write.update(draftNotes).set({ sending_since: sql`null` }).where(eq(draftNotes.id, draft))
-      throw error
+      const left = await ctx.db.write
+        .update(draftNotes)
+        .set({ sending_since: sql`null` })
+        .where(eq(draftNotes.id, draft))
+        .returning({ id: draftNotes.id })
+      if (left.length > 0) throw error
+      continue // another request has sent it
     }
+    // a note has taken its draft with it; one of commands alone has not
     await ctx.db.write.delete(draftNotes).where(eq(draftNotes.id, draft))
     sent++
   }

@@ -28,6 +28,14 @@ interface Located {
   to: number
 }
 
+/** A suggestion with the lines that it replaces. */
+export interface SuggestionRecord {
+  suggestion: Suggestion
+  from: number
+  to: number
+  before: string
+}
+
 /** The source project of an open merge request whose branch the caller may push to; null without that right. */
 export async function pushableSource(ctx: Context, caller: SignedIn, { request }: NoteableSubject): Promise<ProjectSubject | null> {
   const row = request?.request
@@ -42,7 +50,7 @@ export async function applySuggestions(
   caller: SignedIn,
   subject: NoteableSubject,
   { ids, message }: { ids: number[]; message?: string | undefined },
-): Promise<Commit> {
+): Promise<{ commit: Commit; applied: SuggestionRecord[] }> {
   const source = await pushableSource(ctx, caller, subject)
   const { noteable } = subject
   const branch = subject.request?.request.source_branch
@@ -94,6 +102,12 @@ export async function applySuggestions(
     user_full_name: caller.user.name,
     username: caller.user.username,
   }
+  const applied = await Promise.all(
+    located.map(async ({ suggestion, position, from, to }): Promise<SuggestionRecord> => {
+      const before = (await linesAt(ctx, subject, { position }, suggestion)) ?? []
+      return { suggestion, from: from + 1, to, before: before.map((line) => `${line}\n`).join('') }
+    }),
+  )
   const commit_message = message?.trim() || suggestionMessage(project.suggestion_commit_message?.trim() || SUGGESTION_MESSAGE, values)
   const { commit } = await createCommit(ctx, source, caller, { branch, commit_message, actions })
   await ctx.db.write
@@ -102,7 +116,7 @@ export async function applySuggestions(
     .where(and(inArray(suggestions.id, wanted), isNull(suggestions.applied_at)))
   for (const discussion of new Set(located.map((each) => each.discussion)))
     await resolveDiscussion(ctx, caller, subject, { discussion, resolved: true })
-  return commit
+  return { commit, applied }
 }
 
 /** The lines of a file, each with its end, as Latin-1: whatever their encoding, their bytes stay. */

@@ -4,7 +4,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import type { Sender, Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
-import { events, issues, mentions, mergeRequests, notes, projects, snippets, todos, users } from '../../db/schema/index.js'
+import { draftNotes, events, issues, mentions, mergeRequests, notes, projects, snippets, todos, users } from '../../db/schema/index.js'
 import { step } from '../../db/statement.js'
 import { conflict, failedTo, forbidden, notFound } from '../../failures.js'
 import { titleOf } from '../../rules/commit-title.js'
@@ -34,23 +34,31 @@ export interface NewNote {
   body: string
   /** Only owners and administrators can set it (5.1 row 11). */
   created_at?: Date | undefined
+  /** The draft that it is made of: it is forgotten with the note, and there is no note without it (WB-264). */
+  draft?: number | undefined
 }
 
 /** Columns that make a note part of a thread. */
 export type ThreadColumns = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type' | 'excerpt'>>
 
+/** The kind of thing that a note is about, and whether it is made of a draft. */
+interface NoteShape {
+  type: Noteable['type']
+  draft: boolean
+}
+
 const value = (name: string) => sql`${sql.placeholder(name)}`
 const timestamp = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
 
-/** SQL that locks the noteable and counts the note; no row if the noteable no longer exists. */
-function lockAndCount(type: Noteable['type']) {
+/** SQL that locks the noteable and counts the note; no row if the noteable no longer exists, or the draft of the note. */
+function lockAndCount({ type, draft }: NoteShape) {
   const changed = sql`updated_at = greatest(t.updated_at, ${timestamp('now')})`
   switch (type) {
     case 'Issue':
       return sql`update ${issues} t set user_notes_count = t.user_notes_count + 1, ${changed} where t.id = ${value('id')} returning t.id`
     case 'MergeRequest':
       return sql`update ${mergeRequests} t set user_notes_count = t.user_notes_count + 1, ${changed}
-        where t.id = ${value('id')} and t.deleted_at is null returning t.id`
+        where t.id = ${value('id')} and t.deleted_at is null ${draft ? sql`and exists (select from forgotten)` : sql``} returning t.id`
     case 'Snippet':
       return sql`update ${snippets} t set ${changed} where t.id = ${value('id')} returning t.id`
     case 'Commit':
@@ -62,8 +70,10 @@ function lockAndCount(type: Noteable['type']) {
  * Inserts a note with everything it entails in one statement, to hold the lock on a busy issue only briefly (TO-5,
  * TO-6, NT-7, EV-5, EV-7). No row if the noteable no longer exists.
  */
-const insertNote = step('write a note', (db, type: Noteable['type']) => {
-  const thing = db.$with('thing', {}).as(lockAndCount(type))
+const insertNote = step('write a note', (db, shape: NoteShape) => {
+  const { type, draft } = shape
+  const forgotten = db.$with('forgotten', {}).as(sql`delete from ${draftNotes} where id = ${value('draft')}::bigint returning id`)
+  const thing = db.$with('thing', {}).as(lockAndCount(shape))
   const note = db
     .$with('note', {})
     .as(sql`insert into ${notes} (project_id, noteable_type, noteable_id, commit_id, author_id, note, type, discussion_id,
@@ -89,7 +99,7 @@ const insertNote = step('write a note', (db, type: Noteable['type']) => {
     from note, unnest(${value('notified')}::bigint[], ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
   const extra = isIssuable(type) ? [done, named, notified] : []
   return db
-    .with(thing, note, event, active, ...extra)
+    .with(...(draft ? [forgotten] : []), thing, note, event, active, ...extra)
     .select({
       id: decoded(sql<number>`note.id`, Number),
       author: userRefColumns(users),
@@ -164,10 +174,12 @@ export async function createNote(
     created_at: created_at.toISOString(),
     title: noteable.commit && titleOf(noteable.commit.message).replaceAll('\0', '\ufffd'),
     named: mentionedUsers,
+    draft: given.draft,
     notified,
     actions: notified.map((id) => (addressed.has(id) ? 'directly_addressed' : 'mentioned')),
   }
-  const write = (on: Sender) => insertNote(on, noteable.type).execute(values)
+  const shape = { type: noteable.type, draft: given.draft !== undefined }
+  const write = (on: Sender) => insertNote(on, shape).execute(values)
   const insertReferences = (on: Sender) => (mentioner ? insertCrossReferencesOn(on, mentioner, mentioned, caller.user.id, now) : [])
   const [row] =
     noteable.type === 'MergeRequest' || mentioned.length > 0

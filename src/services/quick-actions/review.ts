@@ -37,18 +37,19 @@ function alreadyApproved(error: unknown): null {
 async function sendOne(ctx: Context, caller: SignedIn, subject: NoteableSubject, draft: DraftNote): Promise<void> {
   const { discussion_id: discussion, resolve_discussion, position, path, line, line_type, excerpt } = draft
   const write = async (body: string) => {
+    const note = { body, draft: draft.id }
     if (discussion !== null) {
-      const reply = await replyTo(ctx, caller, subject, discussion, { body }).catch((error: unknown) => {
+      const reply = await replyTo(ctx, caller, subject, discussion, note).catch((error: unknown) => {
         if (error instanceof Failure && error.kind === 'not_found') return null
         throw error
       })
       if (reply) return
     }
     // the thread that it answers is gone
-    if (!position) await createDiscussion(ctx, caller, subject, { body })
+    if (!position) await createDiscussion(ctx, caller, subject, note)
     else {
       const thread: ThreadColumns = { type: 'DiffNote', position, excerpt, ...(path !== null && { path, line, line_type }) }
-      await createNote(ctx, caller, subject, { body }, thread)
+      await createNote(ctx, caller, subject, note, thread)
     }
   }
   await noteWithCommands(ctx, caller, subject, { body: draft.note, how: 'new' }, write)

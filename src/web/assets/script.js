@@ -180,6 +180,24 @@ addEventListener('submit', async (event) => {
   form.submit()
 })
 
+// With shift, a click on a second line takes the lines from the first to the second.
+let first = null
+let rangeFrom = ''
+addEventListener('click', (event) => {
+  const button = event.target.closest('button.remark')
+  if (!button) return
+  rangeFrom = ''
+  if (!event.shiftKey || first?.form !== button.form || first === button) {
+    first = button
+    return
+  }
+  event.preventDefault()
+  const isLater = first.compareDocumentPosition(button) & Node.DOCUMENT_POSITION_FOLLOWING
+  const [earlier, later] = isLater ? [first, button] : [button, first]
+  rangeFrom = earlier.value.split('_')[later.value.endsWith('_') ? 0 : 1]
+  later.form.requestSubmit(later)
+})
+
 // The form of a new comment is put under its line.
 async function beginComment(event) {
   const { target: form, submitter } = event
@@ -188,6 +206,7 @@ async function beginComment(event) {
   const url = new URL(form.action)
   url.search = new URLSearchParams(new FormData(form, submitter))
   url.searchParams.set('only', '1')
+  if (rangeFrom) url.searchParams.set('from', rangeFrom)
   const answer = await fetch(url, { headers: { accept: 'text/html' } })
   const fresh = partIn(await answer.text(), 'comment')
   if (!answer.ok || !fresh) {
@@ -225,19 +244,24 @@ async function refresh() {
 }
 if (document.querySelector('[data-refresh]')) setTimeout(refresh, 2_000)
 
-// In diffs and discussions, j and k go to the next and the previous thread that is not resolved.
+// j and k go to the next and the previous thread that is not resolved; without any, to files of a diff and rows of a list.
 addEventListener('keydown', (event) => {
   if ((event.key !== 'j' && event.key !== 'k') || event.target.closest('input, textarea, select') || event.ctrlKey || event.metaKey || event.altKey)
     return
   const threads = [...document.querySelectorAll('.thread:has(> .head .badge.waiting)')]
-  if (threads.length === 0) return
-  const at = threads.indexOf(document.querySelector('.thread.current'))
-  const next = threads[(at + (event.key === 'j' ? 1 : threads.length - 1) + threads.length) % threads.length]
-  document.querySelector('.thread.current')?.classList.remove('current')
+  const files = threads.length > 0 ? threads : [...document.querySelectorAll('.box.diff[id] > details > summary')]
+  const stops =
+    files.length > 0
+      ? files
+      : [...document.querySelectorAll('.rows > li a:first-of-type')].filter((link) => link.closest('li').querySelector('a') === link)
+  if (stops.length === 0) return
+  const at = stops.indexOf(document.querySelector('.current'))
+  const next = stops[at < 0 && event.key === 'k' ? stops.length - 1 : (at + (event.key === 'j' ? 1 : stops.length - 1) + stops.length) % stops.length]
+  document.querySelector('.current')?.classList.remove('current')
   next.classList.add('current')
-  next.tabIndex = -1
+  if (!next.matches('a, summary')) next.tabIndex = -1
   next.focus()
-  next.scrollIntoView({ block: 'center' })
+  next.scrollIntoView({ block: threads.length > 0 ? 'center' : 'nearest' })
 })
 
 // The editor: buttons for marks, a preview and files without a reload, completion, and drafts.

@@ -114,6 +114,8 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
         <div class="head dim">
           <span class="grow">
             {first.note.position && !inPlace && <PositionLink {...parts} discussion={discussion} />}{' '}
+            {first.note.position?.line_range && inPlace && `Lines ${placeIn(first.note).slice(1)} `}
+            {first.note.position?.position_type === 'image' && inPlace && `Point${placeIn(first.note).slice(3)} `}
             {resolvable && <Badge kind={resolved ? 'success' : 'waiting'}>{resolved ? 'resolved' : 'unresolved'}</Badge>}
           </span>
           {next && <a href={`#discussion_${next}`}>Next unresolved</a>}
@@ -143,6 +145,14 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
   )
 }
 
+/** The lines or the point of a file that a note is about, behind the name of the file. */
+export function placeIn({ position, line }: Pick<NoteRecord['note'], 'position' | 'line'>): string {
+  if (position?.position_type === 'image') return ` at ${position.x}, ${position.y}`
+  if (line === null) return ''
+  const { start } = position?.line_range ?? {}
+  return `:${start ? `${start.new_line ?? start.old_line}–` : ''}${line}`
+}
+
 /** Where a thread is, as a link to the changes of the version that it was written for. */
 function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps) {
   const { position, path, line } = (notes[0] as NoteRecord).note
@@ -150,7 +160,7 @@ function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps
   const text = (
     <code>
       {path ?? position.new_path}
-      {line === null ? '' : `:${line}`}
+      {placeIn({ position, line })}
     </code>
   )
   if (head === null) return text
@@ -392,9 +402,20 @@ const wasSent = ({ submitted }: PageView, isThis: (values: ParameterBag) => bool
 
 const unsent = (view: PageView): PageView => ({ ...view, submitted: null })
 
+interface CommentProps {
+  view: PageView
+  at: string
+  project: ProjectSubject
+  hint: string
+  /** The threads of the page: an answer to another one, which is gone, is kept here. */
+  discussions: DiscussionRecord[]
+}
+
 /** The form of a new comment. */
-export function CommentForm({ view: page, at, project, hint }: { view: PageView; at: string; project: ProjectSubject; hint: string }) {
-  const view = wasSent(page, (values) => values['edit_note'] === undefined && values['discussion_id'] === undefined) ? page : unsent(page)
+export function CommentForm({ view: page, at, project, hint, discussions }: CommentProps) {
+  const isOwn = ({ edit_note, discussion_id }: ParameterBag) =>
+    edit_note === undefined && (discussion_id === undefined || !discussions.some(({ id }) => id === discussion_id))
+  const view = wasSent(page, isOwn) ? page : unsent(page)
   return (
     <EditorForm view={view} action={`${at}/notes`} once>
       <FormFaults view={view} fields={['note']} />

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { mergeRequests, mergeRequestVersions, notes } from '../../../src/db/schema/index.js'
@@ -306,6 +307,33 @@ describe('places in a difference', () => {
       expect(reply).toMatchObject({ type: 'DiffNote', position })
     })
 
+    it.each<[string, object, object, string[]]>([
+      ['by numbers', { new_line: 5 }, { start: { old_line: 4, new_line: 4 } }, ['_4_4', '_6_5']],
+      [
+        'by codes, with its end',
+        { new_line: 5 },
+        { start: { line_code: 'CODE_5_5', type: 'old' }, end: { line_code: 'CODE_6_5', type: 'new' } },
+        ['_5_5', '_6_5'],
+      ],
+      ['of one line', { new_line: 5 }, { start: { new_line: 5 } }, ['_6_5', '_6_5']],
+    ])('a range %s is kept with both ends (DI-11)', async (_, place, range, codes) => {
+      const digest = createHash('sha1').update('f').digest('hex')
+      const line_range = JSON.parse(JSON.stringify(range).replaceAll('CODE', digest))
+      const thread = (await post({ ...at.refs, position_type: 'text', new_path: 'f', ...place, line_range }).expect(201)).body
+      const { start, end } = thread.notes[0].position.line_range
+      expect([start.line_code, end.line_code]).toEqual(codes.map((code) => digest + code))
+      expect(end).toEqual({ line_code: `${digest}_6_5`, type: 'new', old_line: null, new_line: 5 })
+    })
+
+    it.each<[string, object]>([
+      ['that begins after its end', { line_range: { start: { old_line: 6, new_line: 6 } } }],
+      ['whose end is another line', { line_range: { start: { new_line: 4 }, end: { new_line: 6 } } }],
+      ['with a line that is not there', { line_range: { start: { new_line: 99 } } }],
+      ['with a code of another file', { line_range: { start: { line_code: `${'0'.repeat(40)}_5_5` } } }],
+    ])('a range %s is refused (DI-11)', async (_, more) => {
+      await post({ ...at.refs, position_type: 'text', new_path: 'f', new_line: 5, ...more }).expect(400)
+    })
+
     it('one path is enough where both are one (DI-10)', async () => {
       const thread = (await post({ ...at.refs, position_type: 'text', new_path: 'f', new_line: '5' }).expect(201)).body
       expect(thread.notes[0].position).toMatchObject({ old_path: 'f', new_path: 'f', new_line: 5 })
@@ -326,7 +354,8 @@ describe('places in a difference', () => {
       ['a renamed file under its new path alone, as if it had been there', { old_path: 'is', new_path: 'is', new_line: 5 }],
       ['a line 0', { new_path: 'f', new_line: 0 }],
       ['a line that is none', { new_path: 'f', new_line: 'x' }],
-      ['an image', { new_path: 'f', new_line: 5, position_type: 'image' }],
+      ['an image without a point', { new_path: 'f', new_line: 5, position_type: 'image' }],
+      ['a point of what is no picture (DI-12)', { new_path: 'f', position_type: 'image', x: 1, y: 1, width: 2, height: 2 }],
     ])('refused with 400, and nothing is said: %s (DI-3, DI-10)', async (_, { swap, ...place }: { swap?: boolean }) => {
       const count = async () => (await t.ctx.db.write.select().from(notes).where(eq(notes.project_id, at.project.id))).length
       const before = await count()

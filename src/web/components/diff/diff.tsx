@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import type { Diff, FileDiff } from '../../../git/types.js'
 import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
+import { isPicture } from '../../../rules/reviews/picture-size.js'
 import type { ProjectLinks } from '../../links.js'
 import { Badge } from '../list.js'
 import { aBudget, changedWords, type Line, type Part, withoutSpace } from './diff-marks.js'
@@ -52,9 +53,11 @@ export interface DiffReview {
   under(file: FileDiff, line: Line): ComponentChildren
   /** The id of the form whose buttons begin a comment on a line; null where that is not possible. */
   formOf(file: FileDiff): string | null
-  /** Whether comments can be written on a line; by default on all. */
-  takes?(file: FileDiff, line: Line): boolean
+  /** Whether a comment on this line has a place. */
+  mayComment(file: FileDiff, line: Line): boolean
   isClosed(file: FileDiff): boolean
+  /** A picture after the change with marks on what notes are about; null without any. */
+  picture(file: FileDiff, address: string): ComponentChildren
   /** In place of lines that are not on this page. */
   instead(file: FileDiff): ComponentChildren
 }
@@ -117,16 +120,13 @@ interface FileProps extends Pick<Props, 'links' | 'from' | 'to' | 'parallel'> {
   similarity: number | undefined
 }
 
-const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif|svg)$/i
-
 function FileBox({ file, lines, words, similarity, links, from, to, parallel, review }: FileProps) {
   const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
   const revision = deleted_file ? from : to
   const instead = review?.instead(file)
   const beside: Beside = {
-    form: review?.formOf(file) ?? null,
-    takes: (line) => isNumbered(line) && (review?.takes?.(file, line) ?? true),
+    formOf: (line) => (isNumbered(line) && review?.mayComment(file, line) ? review.formOf(file) : null),
     under: (line) => review?.under(file, line) ?? null,
   }
   return (
@@ -150,10 +150,10 @@ function FileBox({ file, lines, words, similarity, links, from, to, parallel, re
         {review?.above(file)}
         {instead ? (
           instead
-        ) : lines.length === 0 && IMAGE.test(new_path) ? (
+        ) : lines.length === 0 && isPicture(new_path) ? (
           <p class="picture">
             {!new_file && from && <img src={links.raw(from, old_path)} alt="Before" loading="lazy" />}{' '}
-            {!deleted_file && <img src={links.raw(to, new_path)} alt="After" loading="lazy" />}
+            {!deleted_file && (review?.picture(file, links.raw(to, new_path)) ?? <img src={links.raw(to, new_path)} alt="After" loading="lazy" />)}
           </p>
         ) : lines.length === 0 ? (
           <p class="note">{whyNoLines(file)}</p>
@@ -185,27 +185,29 @@ const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
 
 /** What stands beside and under the lines of a file. */
 interface Beside {
-  /** The id of the form whose buttons begin a comment. */
-  form: string | null
-  takes(line: Line): boolean
+  /** The id of the form whose button begins a comment on this line. */
+  formOf(line: Line): string | null
   under(line: Line): ComponentChildren
 }
 
 const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
 
 /** A button that begins a comment on a line. */
-const CommentButton = ({ form, line }: { form: string; line: Line }) => (
-  <button
-    type="submit"
-    class="remark"
-    form={form}
-    name="line"
-    value={`${line.old ?? ''}_${line.new ?? ''}`}
-    aria-label={`Comment on line ${line.new ?? line.old}`}
-  >
-    +
-  </button>
-)
+const CommentButton = ({ formOf, line }: Pick<Beside, 'formOf'> & { line: Line }) => {
+  const form = formOf(line)
+  return form === null ? null : (
+    <button
+      type="submit"
+      class="remark"
+      form={form}
+      name="line"
+      value={`${line.old ?? ''}_${line.new ?? ''}`}
+      aria-label={line.new === null ? `Comment on removed line ${line.old}` : `Comment on line ${line.new}`}
+    >
+      +
+    </button>
+  )
+}
 
 interface LinesProps {
   lines: Line[]
@@ -223,7 +225,7 @@ export const Unified = ({ lines, words, anchor, beside }: LinesProps) => (
           <tr key={i} class={line.kind} {...(anchor && isNumbered(line) && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
             <td class="number" data-number={line.old ?? ''} />
             <td class="number" data-number={line.new ?? ''}>
-              {beside?.form && beside.takes(line) && <CommentButton form={beside.form} line={line} />}
+              {beside && isNumbered(line) && <CommentButton formOf={beside.formOf} line={line} />}
             </td>
             <td class="code" data-sign={SIGNS[line.kind]}>
               <Text line={line} words={words} />
@@ -278,13 +280,13 @@ const Parallel = ({ lines, words, anchor, beside }: LinesProps & { beside: Besid
           <>
             <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
               <td class="number" data-number={left?.old ?? ''}>
-                {beside.form && left?.kind === 'removed' && beside.takes(left) && <CommentButton form={beside.form} line={left} />}
+                {left?.kind === 'removed' && <CommentButton formOf={beside.formOf} line={left} />}
               </td>
               <td class={`code ${left?.kind ?? 'absent'}`}>
                 <Text line={left} words={words} />
               </td>
               <td class="number" data-number={right?.new ?? ''}>
-                {beside.form && right && beside.takes(right) && <CommentButton form={beside.form} line={right} />}
+                {right && <CommentButton formOf={beside.formOf} line={right} />}
               </td>
               <td class={`code ${right?.kind ?? 'absent'}`}>
                 <Text line={right} words={words} />

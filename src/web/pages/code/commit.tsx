@@ -115,9 +115,14 @@ export const commitPage = page({
       },
       formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
       isClosed: () => false,
+      mayComment: () => true,
+      picture: () => null,
       instead: () => null,
     }
-    const isOnLine = view.submitted?.values['line'] !== undefined
+    // the text of a line that is not shown stands in the form at the end
+    const isOnLine =
+      view.submitted?.values['line'] !== undefined &&
+      files.some((file) => fileAnchor(file.new_path) === input.on && linesOf(file.diff).some((line) => keyOf(line) === input.line))
     const inPlace = new Set([...placed.values()].flat())
     const elsewhere = discussions.items.filter((discussion) => !inPlace.has(discussion))
     const mayPick = view.viewer !== null && subject.can('push_code')

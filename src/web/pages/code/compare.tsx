@@ -169,6 +169,8 @@ export const comparePage = page({
               above: () => null,
               under: () => null,
               formOf: () => null,
+              mayComment: () => false,
+              picture: () => null,
               isClosed: () => false,
               instead: () => null,
             }}

@@ -1,17 +1,19 @@
 import { z } from 'zod'
 import { findIssueFor } from '../../../access/issues.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
-import type { Context } from '../../../context.js'
 import { invalidRecord, notFound } from '../../../failures.js'
-import { orDefault, rowId, str } from '../../../http/params.js'
-import { type LabelChoice, labelChoices } from '../../../services/issuables/choices.js'
+import { oneOrMore, opt, orDefault, rowId, searchText, str } from '../../../http/params.js'
+import { traitsOf } from '../../../routes/issuables/filters.js'
+import { type LabelChoice, labelChoices, milestoneChoices } from '../../../services/issuables/choices.js'
 import { type IssueRecord, listIssues } from '../../../services/issuables/issues/list.js'
 import { updateIssue } from '../../../services/issuables/issues/update.js'
 import { FormFaults, FormTag } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
+import { localPath } from '../../local-path.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { FilterField } from './filters.js'
 import { Labels, LabelTag } from './parts.js'
 
 /** Lists of labels of one board, and issues that each list shows. */
@@ -21,8 +23,13 @@ const MAX_CARDS = 20
 const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
 
 /** The lists of the board: a label with a priority is one, in the order of the priorities. */
-const listsOf = async (ctx: Context, project: ProjectSubject): Promise<LabelChoice[]> =>
-  (await labelChoices(ctx, { project })).filter(({ priority }) => priority !== null).slice(0, MAX_LISTS)
+const listsOf = (choices: LabelChoice[]): LabelChoice[] => choices.filter(({ priority }) => priority !== null).slice(0, MAX_LISTS)
+
+/** The filters that are given, as in an address. */
+const queryOf = (given: Record<string, string | string[] | undefined>): [string, string][] =>
+  Object.entries(given).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.map((each): [string, string] => [`${name}[]`, each]) : value ? [[name, value] as [string, string]] : [],
+  )
 
 interface List {
   /** What a move to it sends. */
@@ -35,14 +42,37 @@ interface List {
   query: Record<string, string>
 }
 
+/** What the cards of a board can be narrowed by (WB-133). */
+const boardFilters = z.object({
+  label_name: opt(oneOrMore(str())),
+  assignee_username: opt(str()),
+  milestone_title: opt(str()),
+  search: opt(searchText()),
+})
+
 export const boardPage = page({
   at: 'P/-/boards',
   access: onProjectSignedIn('read_issue'),
-  input: z.object({}),
-  async show({ ctx, caller, subject, view }) {
-    const labels = await listsOf(ctx, subject)
+  input: boardFilters,
+  async show({ ctx, caller, subject, input, view }) {
+    const [choices, milestones] = await Promise.all([labelChoices(ctx, { project: subject }), milestoneChoices(ctx, { project: subject })])
+    const labels = listsOf(choices)
     const names = labels.map(({ name }) => name)
-    const filter = { scope: 'all', order_by: 'updated_at', sort: 'desc', with_labels_details: true, page: 1, per_page: MAX_CARDS } as const
+    const filtered = (input.label_name ?? []).filter((name) => name !== '')
+    const { assignee_username, milestone_title: milestone, search } = input
+    const filter = {
+      assignee_username: assignee_username ? [assignee_username] : undefined,
+      milestone: traitsOf({ milestone: milestone || undefined }).milestone,
+      search: search || undefined,
+      scope: 'all',
+      order_by: 'updated_at',
+      sort: 'desc',
+      with_labels_details: true,
+      page: 1,
+      per_page: MAX_CARDS,
+    } as const
+    const labelsOf = (own: string[] = []) => (own.length + filtered.length > 0 ? [...new Set([...own, ...filtered])] : undefined)
+    const query = queryOf(input)
     const load = async (
       list: Omit<List, 'items' | 'total'>,
       given: { state: 'opened' | 'closed'; labels?: string[]; without?: string[] },
@@ -50,7 +80,12 @@ export const boardPage = page({
       const not = given.without && given.without.length > 0 ? { labels: given.without } : undefined
       return {
         ...list,
-        ...(await listIssues(ctx, caller, { project: subject }, { ...filter, in: [], state: given.state, labels: given.labels, not })),
+        ...(await listIssues(
+          ctx,
+          caller,
+          { project: subject },
+          { ...filter, in: ['title', 'description'], state: given.state, labels: labelsOf(given.labels), not },
+        )),
       }
     }
     const lists = await Promise.all([
@@ -71,6 +106,28 @@ export const boardPage = page({
             <a href={links.page('issues')}>List of issues</a>
           </div>
           <FormFaults view={view} />
+          <search>
+            <form method="get" action={links.page('boards')} class="filtering">
+              <div class="search">
+                <input
+                  name="search"
+                  type="search"
+                  value={search ?? ''}
+                  placeholder="Search titles and descriptions"
+                  aria-label="Search titles and descriptions"
+                />
+                <button type="submit">Show</button>
+              </div>
+              <details class="filters" open={query.some(([name]) => name !== 'search')}>
+                <summary>Filters</summary>
+                <div class="columns">
+                  <FilterField name="label_name" label="Label" value={filtered[0] ?? ''} list={choices.map(({ name }) => name)} />
+                  <FilterField name="assignee_username" label="Assignee" value={assignee_username ?? ''} />
+                  <FilterField name="milestone_title" label="Milestone" value={milestone ?? ''} list={milestones.map(({ title }) => title)} />
+                </div>
+              </details>
+            </form>
+          </search>
           {labels.length === 0 && (
             <p class="empty">
               Each label with a priority is a list of the board. <a href={links.page('labels')}>Give labels a priority</a>
@@ -88,7 +145,9 @@ export const boardPage = page({
                   ))}
                 </ul>
                 {list.total > list.items.length && (
-                  <a href={`${links.page('issues')}?${new URLSearchParams(list.query)}`}>{list.total - list.items.length} more</a>
+                  <a href={`${links.page('issues')}?${new URLSearchParams([...query, ...Object.entries(list.query)])}`}>
+                    {list.total - list.items.length} more
+                  </a>
                 )}
               </section>
             ))}
@@ -127,6 +186,7 @@ function Card({ view, subject, record: { issue, labels, assignee }, list, lists 
         <FormTag view={view} action={`${within(subject)}/boards/move`} class="row start">
           <input type="hidden" name="issue_iid" value={issue.iid} />
           <input type="hidden" name="from" value={list.key} />
+          <input type="hidden" name="back" value={view.address} />
           <select name="to" id={id} aria-label={`Move #${issue.iid} to`}>
             {lists.map(({ key, title }) => (
               <option key={key} value={key} selected={key === list.key}>
@@ -148,12 +208,12 @@ export const boardMove = form({
   at: 'P/-/boards/move',
   method: 'POST',
   access: onProjectSignedIn('manage_issue'),
-  input: z.object({ issue_iid: rowId(), from: orDefault(str(), ''), to: orDefault(str(), '') }),
+  input: z.object({ issue_iid: rowId(), from: orDefault(str(), ''), to: orDefault(str(), ''), back: opt(str()) }),
   on: boardPage,
-  async submit({ ctx, caller, subject, input: { issue_iid, from, to } }) {
+  async submit({ ctx, caller, subject, input: { issue_iid, from, to, back } }) {
     const issue = await findIssueFor(ctx, caller, subject, issue_iid)
     if (!issue) throw notFound('Issue')
-    const lists = await listsOf(ctx, subject)
+    const lists = listsOf(await labelChoices(ctx, { project: subject }))
     const labelOf = (key: string) => lists.find(({ id }) => String(id) === key)?.name
     const [source, target] = [labelOf(from), labelOf(to)]
     if (target === undefined && to !== 'opened' && to !== 'closed') throw invalidRecord({ base: ['is no list of this board any more'] })
@@ -162,6 +222,6 @@ export const boardMove = form({
       ...(target !== undefined && { add_labels: [target] }),
       ...(source !== undefined && source !== target && to !== 'closed' && { remove_labels: [source] }),
     })
-    return new Redirect(`${within(subject)}/boards`)
+    return new Redirect(localPath(back, `${within(subject)}/boards`))
   },
 })

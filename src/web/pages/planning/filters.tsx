@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { bool, oneOf, oneOfOrBlank, oneOrMore, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { fieldsOf, negated, scopeOf, scopes, shared, traits, traitsOf } from '../../../routes/issuables/filters.js'
+import { bool, oneOf, oneOfOrBlank, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../../http/params.js'
+import { fieldsOf, negated, scopeOf, scopes, shared, traits, traitsOf, usersOf } from '../../../routes/issuables/filters.js'
 import type { LabelChoice } from '../../../services/issuables/choices.js'
 import type { PageView } from '../../page.js'
 
@@ -11,6 +11,14 @@ const SORTS = [
   ['created_asc', 'Oldest first'],
   ['updated_desc', 'Changed last'],
   ['updated_asc', 'Changed first'],
+] as const
+
+/** Orders that only merge requests have. */
+const REQUEST_SORTS = [
+  ['title_asc', 'Title'],
+  ['title_desc', 'Title, backwards'],
+  ['merged_at_desc', 'Merged last'],
+  ['merged_at_asc', 'Merged first'],
 ] as const
 
 /** The filters of the API, also by the names that addresses have had from the start (WB-123). */
@@ -37,6 +45,8 @@ export const issueFilters = z.object({
   due_date: opt(oneOfOrBlank(['0', 'overdue', 'week', 'month'])),
 })
 
+const MAX_APPROVERS = 5
+
 export const requestFilters = z.object({
   ...common,
   state: orDefault(oneOf(['opened', 'merged', 'closed', 'all']), 'opened'),
@@ -44,6 +54,9 @@ export const requestFilters = z.object({
   target_branch: opt(str()),
   draft: opt(bool()),
   reviewer_username: opt(str()),
+  wip: opt(oneOfOrBlank(['yes', 'no'])),
+  source_project_id: opt(rowId()),
+  approved_by_usernames: opt(where(oneOrMore(str()), (people) => people.length <= MAX_APPROVERS, 'is invalid')),
 })
 
 type Common = z.infer<z.ZodObject<typeof common>>
@@ -95,11 +108,16 @@ export const issueFilterOf = (given: z.infer<typeof issueFilters>, scope: 'all' 
 
 export const requestFilterOf = (given: z.infer<typeof requestFilters>, scope: 'all' | 'assigned_to_me' | 'reviews_for_me' | 'created_by_me') => ({
   ...filterOf(given),
+  ...(given.sort?.startsWith('title_') && { order_by: 'title' as const }),
+  ...(given.sort?.startsWith('merged_at_') && { order_by: 'merged_at' as const }),
+  sort: given.sort?.endsWith('_asc') ? ('asc' as const) : ('desc' as const),
   state: given.state,
   scope,
+  source_project_id: given.source_project_id,
+  approved_by_usernames: usersOf<string>(given.approved_by_usernames?.filter((name) => name !== '')),
   source_branch: given.source_branch || undefined,
   target_branch: given.target_branch || undefined,
-  draft: given.draft,
+  draft: given.draft ?? (given.wip ? given.wip === 'yes' : undefined),
   reviewer_username: given.reviewer_username || undefined,
 })
 
@@ -146,7 +164,10 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
     'labels',
     'my_reaction_emoji',
   ])
-  for (const name of kind === 'issues' ? ['due_date', 'confidential'] : ['draft', 'target_branch', 'reviewer_username']) shown.add(name)
+  for (const name of kind === 'issues'
+    ? ['due_date', 'confidential']
+    : ['draft', 'target_branch', 'reviewer_username', 'approved_by_usernames', 'approved_by_usernames[]'])
+    shown.add(name)
   const filters = parameters.filter(([name]) => !NO_FILTERS.has(name))
   return (
     <>
@@ -175,7 +196,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
               aria-label="Search titles and descriptions"
             />
             <select name="sort" aria-label="Order">
-              {SORTS.map(([value, label]) => (
+              {[...SORTS, ...(kind === 'issues' ? [] : REQUEST_SORTS)].map(([value, label]) => (
                 <option key={value} value={value} selected={value === sort}>
                   {label}
                 </option>
@@ -214,6 +235,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
               ) : (
                 <>
                   <FilterField name="reviewer_username" label="Reviewer" value={given('reviewer_username')} />
+                  <FilterField name="approved_by_usernames" label="Approved by" value={given('approved_by_usernames', 'approved_by_usernames[]')} />
                   <FilterField name="target_branch" label="Into the branch" value={given('target_branch')} />
                   <FilterChoice name="draft" label="Draft" value={given('draft')} choices={{ '': 'Both', true: 'Drafts', false: 'Ready' }} />
                 </>
@@ -238,7 +260,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
               >
                 {name
                   .replace(/\[\]$/, '')
-                  .replace(/_(?:name|title|username)$/, '')
+                  .replace(/_(?:name|title|usernames?)$/, '')
                   .replace(/_/g, ' ')}
                 : {value} ×
               </a>{' '}
@@ -250,7 +272,8 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
   )
 }
 
-const FilterField = ({ name, label, value, list = [] }: { name: string; label: string; value: string; list?: string[] }) => (
+/** A field of a form of filters. */
+export const FilterField = ({ name, label, value, list = [] }: { name: string; label: string; value: string; list?: string[] }) => (
   <div class="field">
     <label for={`filter_${name}`}>{label}</label>
     <input id={`filter_${name}`} name={name} value={value} spellcheck={false} {...(list.length > 0 && { list: `list_${name}` })} />

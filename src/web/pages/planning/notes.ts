@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
+import { nullOnFailure, refused } from '../../../failures.js'
 import { bool, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { toggleAward } from '../../../services/notes/award-emoji.js'
 import { createDiscussion, replyTo, resolveDiscussion } from '../../../services/notes/discussions.js'
@@ -62,11 +63,12 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
     async submit({ ctx, caller, subject, input }) {
       const { discussion_id: discussion, resolve, back } = input
       const noteable = about(subject)
+      const thread = await nullOnFailure(getDiscussion(ctx, caller, noteable.noteable, discussion))
+      if (!thread) throw refused('The thread is gone: your answer stands in the form of a new comment')
       if (input.how === 'review' && noteable.request) {
         await saveDraft(ctx, caller, noteable, { note: input.note.note, discussion, resolve })
         return new Redirect(toNote(back, addressOf(subject), discussion), { notice: 'The reply waits in your review.' })
       }
-      await getDiscussion(ctx, caller, noteable.noteable, discussion)
       const { made, outcome } = await noteWithCommands(ctx, caller, noteable, { body: input.note.note, how: 'new' }, (body) =>
         replyTo(ctx, caller, noteable, discussion, { body }),
       )

@@ -3,18 +3,23 @@ import type { SignedIn } from '../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../access/merge-requests.js'
 import { fullPathOf } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import type { Position } from '../../../db/schema/index.js'
 import type { FileDiff } from '../../../git/types.js'
 import { bool, int, oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { groupedBy } from '../../../lib/grouped-by.js'
+import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { type Landing, landingIn } from '../../../services/issuables/merge-requests/reading/landing.js'
 import { changeDigest, recordSeenVersion, type Seen, seenBy } from '../../../services/issuables/merge-requests/reading/seen.js'
 import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
 import { type DiscussionRecord, threadsOfFiles } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
+import { sizeOfFile } from '../../../services/notes/pictures.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { shortId } from '../../components/code.js'
 import { Counts, countsOf, DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Thread } from '../../components/discussion.js'
-import { ActionButton, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
@@ -42,6 +47,8 @@ export const changesInput = z.object({
   /** The file (by its anchor) and the line that are commented on. */
   on: opt(str()),
   line: opt(str()),
+  /** The first line of a range that ends at this one. */
+  from: opt(int({ min: 1 })),
   suggest: orDefault(bool(), false),
   /** The file (by its anchor) whose unchanged lines are shown. */
   open: opt(str()),
@@ -84,8 +91,12 @@ interface Shown {
   parts: DiscussionParts
   threads: Map<string, Placed<DiscussionRecord>>
   drafts: Map<string, Placed<DraftNote>>
-  /** Whether the diff is that of a version, on whose lines comments can be written. */
+  /** The size of the picture that is commented on, and the address of a file after the change. */
+  size: Size | null
+  pictureAt(file: FileDiff): string
   mayComment: boolean
+  /** Where the lines that are shown are in the changes of the version; null: these are what is shown. */
+  landing: Landing | null
 }
 
 async function load(
@@ -117,8 +128,12 @@ async function load(
     back: withQuery(at, kept),
     head: request.sha,
   })
+  const commented = input.line === 'file' ? files.find(({ new_path }) => isPicture(new_path) && fileAnchor(new_path) === input.on) : undefined
+  const links = projectLinks(view, fullPathOf(project))
   return {
     view,
+    size: commented && changes.to ? await sizeOfFile(ctx, project, changes.to, commented.new_path) : null,
+    pictureAt: ({ new_path }) => links.raw(changes.to ?? '', new_path),
     subject,
     input,
     at,
@@ -129,7 +144,8 @@ async function load(
     parts,
     threads: placesOf(discussions, positionOfThread, placed),
     drafts: placesOf(drafted, (draft) => draft, placed),
-    mayComment: parts.mayWrite && !input.w && changes.version !== null && !changes.since && !changes.commit,
+    mayComment: parts.mayWrite && changes.version !== null,
+    landing: parts.mayWrite && (input.w || changes.since || changes.commit) ? await landingIn(ctx, project, request, changes) : null,
     drafted: drafted.length,
     moreThreads: total - discussions.length,
   }
@@ -168,8 +184,13 @@ export const requestChangesPage = page({
             />
           )}
           <div class="toolbar">
-            {parts.mayWrite && !shown.mayComment && version && (
-              <a href={withQuery(to, input.view ? { view: input.view } : {})}>To comment on lines, show the whole change with its white space</a>
+            {shown.landing && version && (
+              <>
+                <span class="dim">
+                  Comments are about version {numberOf(changes, version.id)}: they can be written on the lines that its changes have as they are here.
+                </span>
+                <a href={withQuery(to, { ...(input.view && { view: input.view }), diff_id: String(version.id) })}>All its changes</a>
+              </>
             )}
             <span class="last toolbar">
               {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>Unified</a> : <strong>Unified</strong>}
@@ -289,8 +310,9 @@ const shaFields = ({ version }: ShownChanges) => ({
 
 /** What stands beside and under the lines: threads, drafts, and the form of a new comment. */
 function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
-  const { input, changes, whole, seen, threads, drafts, mayComment, view, at, kept } = shown
+  const { input, changes, whole, seen, threads, drafts, mayComment, landing, view, at, kept } = shown
   const inDiff = new Set(linesOf(files.find(({ new_path }) => new_path === whole?.new_path)?.diff ?? '').map(keyOf))
+  const lands = (file: FileDiff, line: Line | null) => mayComment && (landing === null || landing(file, line) !== null)
   let lines = 0
   const left = new Set<FileDiff>()
   for (const file of files) {
@@ -299,15 +321,24 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
     else if (own > (input.only ? MAX_LINES_OF_ONE : MAX_LINES)) left.add(file)
     else lines += own
   }
-  const isViewed = (file: FileDiff) => seen.files.get(fileAnchor(file.new_path)) === changeDigest(file)
-  const of = (file: FileDiff) => ({ anchor: fileAnchor(file.new_path), threads: threads.get(file.new_path), drafts: drafts.get(file.new_path) })
+  const isViewed = (file: FileDiff) => {
+    const digest = seen.files.size > 0 && seen.files.get(fileAnchor(file.new_path))
+    return typeof digest === 'string' && digest === changeDigest(file)
+  }
+  const about = new Map(
+    files.map((file) => {
+      const path = file.new_path
+      return [file, { anchor: fileAnchor(path), threads: threads.get(path), drafts: drafts.get(path) }] as const
+    }),
+  )
+  const of = (file: FileDiff) => about.get(file) ?? { anchor: fileAnchor(file.new_path), threads: undefined, drafts: undefined }
   return {
     list: <FileList shown={shown} files={input.only ? files : changes.files} isViewed={isViewed} />,
     head: (file) => <FileTools shown={shown} file={file} viewed={isViewed(file)} />,
     above(file) {
       const { anchor, threads: own, drafts: drafted } = of(file)
       const outdated = own?.outdated ?? []
-      const isNew = mayComment && input.on === anchor && input.line === 'file'
+      const isNew = input.on === anchor && input.line === 'file' && lands(file, null)
       return (
         <>
           {mayComment && (
@@ -341,10 +372,11 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
     },
     under(file, line) {
       const { anchor, threads: own, drafts: drafted } = of(file)
+      if (!own && !drafted && input.on !== anchor) return null
       const key = keyOf(line)
       const discussions = own?.lines.get(key) ?? []
       const mine = drafted?.lines.get(key) ?? []
-      const isNew = mayComment && input.on === anchor && input.line === key
+      const isNew = input.on === anchor && input.line === key && lands(file, line)
       if (discussions.length === 0 && mine.length === 0 && !isNew) return null
       return (
         <>
@@ -359,8 +391,18 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
       )
     },
     // the service takes the lines of the diff alone
-    takes: (file, line) => file.new_path !== whole?.new_path || inDiff.has(keyOf(line)),
-    formOf: (file) => (mayComment ? `on_${fileAnchor(file.new_path)}` : null),
+    mayComment: (file, line) => lands(file, line) && (file.new_path !== whole?.new_path || inDiff.has(keyOf(line))),
+    formOf: (file) => (mayComment ? `on_${of(file).anchor}` : null),
+    picture(file, address) {
+      const points = [...(of(file).threads?.file ?? [])].flatMap(({ id, notes: [first] }) => {
+        const position = first?.note.position
+        return position?.position_type === 'image' ? [{ to: `discussion_${id}`, position }] : []
+      })
+      const drafted = (of(file).drafts?.file ?? []).flatMap(({ id, position }) =>
+        position?.position_type === 'image' ? [{ to: `draft_${id}`, position }] : [],
+      )
+      return <MarkedPicture address={address} marks={[...points, ...drafted]} />
+    },
     isClosed: (file) => isViewed(file) && fileAnchor(file.new_path) !== input.on,
     instead: (file) =>
       left.has(file) ? (
@@ -397,11 +439,7 @@ const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; disc
 function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[]; isViewed(file: FileDiff): boolean }) {
   const { changes, threads, view, at, kept, input } = shown
   const total = changes.files.length
-  const folders = new Map<string, FileDiff[]>()
-  for (const file of files) {
-    const folder = file.new_path.slice(0, file.new_path.lastIndexOf('/') + 1)
-    folders.set(folder, [...(folders.get(folder) ?? []), file])
-  }
+  const folders = groupedBy(files, ({ new_path }) => new_path.slice(0, new_path.lastIndexOf('/') + 1))
   const here = new Set(filesOf(changes, input))
   const number = new Map(changes.files.map((file, i) => [file, Math.floor(i / FILES_PER_PAGE) + 1]))
   const linkTo = (file: FileDiff) => {
@@ -451,12 +489,12 @@ function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[];
   )
 }
 
-function FileTools({ shown: { view, parts, mayComment, subject }, file, viewed }: { shown: Shown; file: FileDiff; viewed: boolean }) {
+function FileTools({ shown: { view, parts, mayComment, landing, subject }, file, viewed }: { shown: Shown; file: FileDiff; viewed: boolean }) {
   const anchor = fileAnchor(file.new_path)
   return (
     <>
       <WholeFileLink view={view} file={file} />
-      {mayComment && (
+      {mayComment && (landing === null || landing(file, null)) && (
         <button type="submit" form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
           Comment
         </button>
@@ -476,21 +514,60 @@ function FileTools({ shown: { view, parts, mayComment, subject }, file, viewed }
 
 const fenceFor = (text: string) => '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
 
+/** A picture with a numbered mark at each point that notes are about (WB-262). */
+function MarkedPicture({ address, marks }: { address: string; marks: { to: string; position: Position }[] }) {
+  const { width = 0, height = 0 } = marks[0]?.position ?? {}
+  if (width === 0 || height === 0) return <img src={address} alt="After" loading="lazy" />
+  const radius = Math.max(width, height) / 30
+  return (
+    <svg class="marked" viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
+      <title>After, with {marks.length === 1 ? '1 mark' : `${marks.length} marks`}</title>
+      <image href={address} width={width} height={height} />
+      {marks.map(({ to, position }, i) => {
+        const [x, y] = [((position.x ?? 0) * width) / (position.width || width), ((position.y ?? 0) * height) / (position.height || height)]
+        return (
+          <a key={to} href={`#${to}`} aria-label={`Comment ${i + 1} on the picture`}>
+            <circle cx={x} cy={y} r={radius} />
+            <text x={x} y={y} font-size={radius * 1.3} text-anchor="middle" dominant-baseline="central">
+              {i + 1}
+            </text>
+          </a>
+        )
+      })}
+    </svg>
+  )
+}
+
+/** The lines from the first of a range to this one, as far as the diff has them after the change. */
+const linesUpTo = (file: FileDiff, line: Line, from: number | undefined): string[] =>
+  linesOf(file.diff)
+    .filter(({ new: now }) => now !== null && now >= Math.min(from ?? now, line.new ?? 0) && now <= (line.new ?? 0))
+    .slice(-MAX_SUGGESTED)
+    .map(({ text }) => text)
+
+/** The most lines that a suggestion replaces. */
+const MAX_SUGGESTED = 100
+
 /** The form of a new comment on a line, or on the file as a whole. */
 function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line: Line | null }) {
   const { view, changes, at, kept, input, parts } = shown
   const anchor = fileAnchor(file.new_path)
   const here = { ...kept, on: anchor, line: line ? keyOf(line) : 'file' }
+  const range: Record<string, string> = input.from === undefined ? {} : { from: String(input.from) }
+  const place = shown.landing ? shown.landing(file, line) : { file, line }
   const fields = {
     ...shaFields(changes),
     position_type: line ? 'text' : 'file',
-    old_path: file.old_path,
+    old_path: place?.file.old_path ?? file.old_path,
     new_path: file.new_path,
-    old_line: String(line?.old ?? ''),
-    new_line: String(line?.new ?? ''),
+    old_line: String(place?.line?.old ?? ''),
+    new_line: String(place?.line?.new ?? ''),
   }
-  const fence = fenceFor(line?.text ?? '')
-  const suggestion = input.suggest && line?.new ? `${fence}suggestion:-0+0\n${line.text}\n${fence}\n` : undefined
+  const suggested = line?.new ? linesUpTo(file, line, input.from ?? line.new) : []
+  const fence = fenceFor(suggested.join('\n'))
+  const suggestion =
+    input.suggest && suggested.length > 0 ? `${fence}suggestion:-${suggested.length - 1}+0\n${suggested.join('\n')}\n${fence}\n` : undefined
+  const size = line ? null : shown.size
   return (
     <div class="box thread" id="comment">
       <FormTag view={view} action={`${parts.at}/discussions`} once>
@@ -511,11 +588,37 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
           required
           autofocus
         />
+        {line && place?.line?.new === line.new && (
+          <Field
+            view={view}
+            name="from"
+            within="new"
+            type="number"
+            label="From line"
+            value={range['from']}
+            hint="Empty: about this line alone. With shift and a click on another line, about all between them."
+          />
+        )}
+        {size && (
+          <fieldset>
+            <legend>Where in the picture ({`${size.width} × ${size.height}`}); empty: about the file</legend>
+            <input type="hidden" name="position[width]" value={size.width} />
+            <input type="hidden" name="position[height]" value={size.height} />
+            <div class="toolbar">
+              <Field view={view} name="position[x]" within="new" type="number" label="From the left" />
+              <Field view={view} name="position[y]" within="new" type="number" label="From the top" />
+            </div>
+            <p>Or write the comment, and choose the point here:</p>
+            <div class="choosing">
+              <input type="image" name="point" src={shown.pictureAt(file)} alt="Comment at a point of the picture" />
+            </div>
+          </fieldset>
+        )}
         <div class="toolbar">
           <Submit label="Add to review" name="how" value="review" />
           <Submit label="Comment now" name="how" value="now" class="" />
           {line?.new && !input.suggest && (
-            <a href={`${withQuery(view.links.prefix + at, { ...here, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
+            <a href={`${withQuery(view.links.prefix + at, { ...here, ...range, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
               Suggest a change
             </a>
           )}

@@ -1,5 +1,5 @@
 import type { DraftNote } from '../../../services/notes/drafts.js'
-import { Excerpt } from '../../components/discussion.js'
+import { Excerpt, placeIn } from '../../components/discussion.js'
 import { ActionButton, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import type { PageView } from '../../page.js'
@@ -20,10 +20,11 @@ export const Draft = ({ view, at, draft, back, withLines = false }: DraftProps) 
     <div class="head dim">
       <Badge kind="waiting">in your review</Badge>
       <span class="grow">
+        {!withLines && draft.position?.line_range && `Lines ${placeIn(draft).slice(1)} `}
         {withLines && draft.position && (
           <code>
             {draft.position.new_path}
-            {draft.line === null ? '' : `:${draft.line}`}
+            {placeIn(draft)}
           </code>
         )}
         {draft.discussion_id && <a href={`${view.links.prefix}${at}/discussions/${draft.discussion_id}`}>answers a thread</a>}

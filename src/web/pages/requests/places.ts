@@ -36,7 +36,7 @@ export function placesOf<T>(things: T[], positionOf: (thing: T) => Position, { f
     if (!position || !file) continue
     const own = placed.get(file.new_path) ?? { lines: new Map<string, T[]>(), file: [] as T[], outdated: [] as T[] }
     placed.set(file.new_path, own)
-    if (position.position_type === 'file') {
+    if (position.position_type !== 'text') {
       own.file.push(thing)
       continue
     }

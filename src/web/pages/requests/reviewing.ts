@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../../access/merge-requests.js'
 import { bool, idList, int, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { positionParameters } from '../../../http/position.js'
 import { listVersions } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { markViewed } from '../../../services/issuables/merge-requests/reading/seen.js'
 import { createDiscussion, resolveDiscussion } from '../../../services/notes/discussions.js'
 import { deleteDraft, discardDrafts, saveDraft, updateDraft } from '../../../services/notes/drafts.js'
 import { getDiscussion } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
+import type { GivenPosition } from '../../../services/notes/positions.js'
 import { applySuggestions } from '../../../services/notes/suggestions.js'
 import { noteWithCommands } from '../../../services/quick-actions/notes.js'
 import { sendReview } from '../../../services/quick-actions/review.js'
@@ -31,38 +33,42 @@ export const requestNotes = noteForms({
   addressOf,
 })
 
-const position = z.object({
-  base_sha: opt(str()),
-  start_sha: opt(str()),
-  head_sha: opt(str()),
-  position_type: opt(oneOf(['text', 'file'])),
-  old_path: opt(str()),
-  new_path: opt(str()),
-  old_line: opt(int({ min: 1 })),
-  new_line: opt(int({ min: 1 })),
-})
+const coordinate = opt(int({ min: 0 }))
+
+/** The place that a comment is about: a range if it has a first line, a point of a picture if one was clicked or typed. */
+function placeOf({ position, from, ...given }: z.infer<typeof commentInput>): GivenPosition {
+  const { old_line, new_line, width, height } = position
+  const [x, y] = [given['point.x'] ?? position.x, given['point.y'] ?? position.y]
+  const line = new_line ?? old_line
+  if (width && height && x !== undefined && y !== undefined)
+    return { ...position, position_type: 'image', x: Math.min(x, width), y: Math.min(y, height) }
+  if (from === undefined || line === undefined || from === line) return position
+  return { ...position, line_range: { start: new_line === undefined ? { old_line: from } : { new_line: from } } }
+}
+
+const commentInput = changesInput
+  .omit({ line: true, on: true, only: true, suggest: true, edit_note: true, react: true })
+  .extend({ note, position: positionParameters, how: opt(oneOf(['review', 'now'])), 'point.x': coordinate, 'point.y': coordinate })
 
 /** A new thread on a line, at once or with the review (WB-93, WB-96). */
 export const lineComment = form({
   at: `${AT}/discussions`,
   method: 'POST',
   access: writes,
-  input: changesInput
-    .omit({ line: true, on: true, only: true, suggest: true, edit_note: true, react: true })
-    .extend({ note, position, how: opt(oneOf(['review', 'now'])) }),
+  input: commentInput,
   on: requestChangesPage,
   async submit({ ctx, caller, subject, input }) {
     const about = aboutMergeRequest(subject)
     const query = new URLSearchParams()
-    for (const name of ['view', 'diff_id', 'open', 'page'] as const)
-      if (input[name] !== undefined && input[name] !== 1) query.set(name, String(input[name]))
+    for (const name of ['view', 'w', 'diff_id', 'start_sha', 'commit_id', 'open', 'page'] as const)
+      if (input[name] && input[name] !== 1) query.set(name, input[name] === true ? '1' : String(input[name]))
     const to = (anchor: string) => `${addressOf(subject)}/diffs${query.size > 0 ? `?${query}` : ''}#${anchor}`
     if (input.how === 'review') {
-      const draft = await saveDraft(ctx, caller, about, { note: input.note.note, position: input.position })
+      const draft = await saveDraft(ctx, caller, about, { note: input.note.note, position: placeOf(input) })
       return new Redirect(to(`draft_${draft.id}`), { notice: 'The comment waits in your review. Send it from the overview.' })
     }
     const { made, outcome } = await noteWithCommands(ctx, caller, about, { body: input.note.note, how: 'new' }, (body) =>
-      createDiscussion(ctx, caller, about, { body, position: input.position }),
+      createDiscussion(ctx, caller, about, { body, position: placeOf(input) }),
     )
     const notice = outcome.messages.join(' ')
     return new Redirect(to(made ? `discussion_${made.id}` : fileAnchor(input.position.new_path ?? '')), notice ? { notice } : {})
@@ -169,7 +175,7 @@ export const suggestionsForm = form({
   input: z.object({ ids: orDefault(idList(), []), commit_message: opt(str()), back }),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { ids, commit_message: message, back: to } }) {
-    const commit = await applySuggestions(ctx, caller, aboutMergeRequest(subject), { ids, message })
+    const { commit } = await applySuggestions(ctx, caller, aboutMergeRequest(subject), { ids, message })
     return new Redirect(localPath(to, addressOf(subject)), { notice: `Applied as commit ${shortId(commit.oid)}.` })
   },
 })

@@ -89,7 +89,13 @@ export const mergeRequestPage = page({
               <Discussions view={view} discussions={discussions} {...parts} />
               <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
               {parts.mayWrite && (
-                <CommentForm view={view} at={at} project={subject} hint="Markdown; lines such as /approve or /assign me are carried out." />
+                <CommentForm
+                  view={view}
+                  at={at}
+                  project={subject}
+                  discussions={discussions}
+                  hint="Markdown; lines such as /approve or /assign me are carried out."
+                />
               )}
               {mayUpdate && (isOpen || request.state === 'closed') && (
                 <ActionButton

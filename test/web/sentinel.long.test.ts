@@ -1,0 +1,172 @@
+// @module-tag long
+import { beforeAll, describe, expect, it } from 'vitest'
+import { forms, pages } from '../../src/web/index.js'
+import { CALLERS, MATRIX } from '../access/matrix.js'
+import { testApp } from '../support/app.js'
+import { TestBrowser } from '../support/browser.js'
+import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+
+const t = testApp()
+/** Stands in hidden things only. */
+const SENTINEL = 'zyzzyva'
+
+let keeper: TestUser
+let open: TestProject
+let hidden: TestProject
+let groupPath: string
+let hiddenGroup: string
+const browsers = {} as Record<(typeof CALLERS)[number], TestBrowser>
+/** Those who may see nothing of what is hidden. */
+const OUTSIDE = ['anonymous', 'external', 'user', 'guest', 'developer', 'maintainer'] as const
+
+beforeAll(async () => {
+  keeper = await aUser(t.ctx)
+  const cast = {} as Record<(typeof CALLERS)[number], TestUser>
+  for (const name of CALLERS) cast[name] = name === 'admin' ? await anAdmin(t.ctx) : await aUser(t.ctx, { external: name === 'external' })
+  const group = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
+  const pathOf = async ({ path }: { path: string }) => (await t.api('get', path, keeper).expect(200)).body.full_path as string
+  groupPath = await pathOf(group)
+  const roles = { guest: cast.guest, reporter: cast.reporter, developer: cast.developer, maintainer: cast.maintainer }
+  const files = { 'a.txt': 'one\ntwo\n' }
+  open = await aProject(t.ctx, { creator: keeper, namespace_id: group.id, visibility: 'public', files, ...roles })
+  const say = (project: TestProject, path: string, body: object) => t.api('post', `${project.path}${path}`, keeper).send(body).expect(201)
+  const fill = async (project: TestProject, text: string) => {
+    const actions = [{ action: 'update', file_path: 'a.txt', content: 'one\nTWO\n' }]
+    await say(project, '/repository/commits', { branch: 'topic', start_branch: 'main', commit_message: text, actions })
+    await say(project, '/labels', { name: text, color: '#112233' })
+    await say(project, '/milestones', { title: text, description: text })
+    await say(project, '/issues', { title: text, description: text, labels: text })
+    await say(project, '/merge_requests', { title: text, source_branch: 'topic', target_branch: 'main' })
+    await say(project, '/snippets', { title: text, file_name: 'one.txt', content: text, visibility: 'public' })
+    await say(project, '/wikis', { title: text, content: text })
+    await say(project, '/repository/tags', { tag_name: `tag-${text}`, ref: 'main' })
+    await say(project, '/releases', { tag_name: `tag-${text}`, name: text, description: text })
+    await t.ctx.jobs.drain()
+  }
+  await fill(open, 'shown')
+  // what only some see, in a project that everybody sees
+  await say(open, '/issues', { title: SENTINEL, description: SENTINEL, confidential: true })
+  await say(open, '/issues/2/notes', { body: SENTINEL })
+  await say(open, '/issues/1/notes', { body: 'See #2, and !1' })
+  await say(open, '/snippets', { title: SENTINEL, file_name: SENTINEL, content: SENTINEL, visibility: 'private' })
+  await say(open, '/merge_requests/1/draft_notes', { note: SENTINEL })
+  hidden = await aProject(t.ctx, { creator: keeper, visibility: 'private', name: SENTINEL, path: 'kept', description: SENTINEL, files })
+  await fill(hidden, SENTINEL)
+  await say(open, '/issues/1/notes', { body: `Elsewhere: ${hidden.fullPath}#1 and ${hidden.fullPath}!1` })
+  await say(hidden, '/issues/1/notes', { body: `There: ${open.fullPath}#1` })
+  hiddenGroup = await pathOf(
+    await aGroup(t.ctx, { creator: keeper, visibility: 'private', name: SENTINEL, path: 'kept-group', description: SENTINEL }),
+  )
+  await t.api('post', '/snippets', keeper).send({ title: SENTINEL, file_name: SENTINEL, content: SENTINEL, visibility: 'private' }).expect(201)
+  await t.ctx.jobs.drain()
+  for (const name of CALLERS) {
+    browsers[name] = new TestBrowser(t.url)
+    if (name === 'anonymous') await browsers[name].open('/users/sign_in')
+    else await browsers[name].signIn(cast[name])
+  }
+})
+
+interface Place {
+  project: string
+  group: string
+  user: string
+}
+
+/** The address of a page or form of a place. */
+function addressOf(at: string, { project, group, user }: Place): string {
+  const path = at
+    .replace(/^P(?=\/|$)/, `/${project}`)
+    .replace(/^G(?=\/|$)/, `/${group}`)
+    .replace(/^U(?=\/|$)/, `/${user}`)
+  return path
+    .replace(/:[a-z_]+\([^)]*\)|:[a-z_]+/g, (name) => ({ ':username': keeper.username, ':sha': 'main' })[name] ?? '1')
+    .replace('*', 'main/a.txt')
+}
+
+const shownPlace = (): Place => ({ project: open.fullPath, group: groupPath, user: keeper.username })
+/** Nothing of these is there for those outside; of the second, for no caller. */
+const hiddenPlace = (): Place => ({ project: hidden.fullPath, group: hiddenGroup, user: keeper.username })
+const gonePlace = (): Place => ({ project: `${hidden.fullPath.split('/')[0]}/gone`, group: 'gone-group', user: keeper.username })
+
+/** What a browser with these cookies gets, without following redirects. */
+async function heard(browser: TestBrowser, path: string, form?: { method: string }): Promise<{ status: number; text: string }> {
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('; ')
+  const token = String(browser.page?.$('[name=authenticity_token]').first().val() ?? '')
+  const answer = await fetch(t.url + path, {
+    redirect: 'manual',
+    headers: { accept: 'text/html', cookie },
+    ...(form && { method: 'POST', body: new URLSearchParams({ authenticity_token: token, _method: form.method }) }),
+  })
+  return { status: answer.status, text: `${answer.headers.get('location') ?? ''}\n${await answer.text()}` }
+}
+
+/** A page without its own address and what is new in each answer. */
+const bare = ({ status, text }: { status: number; text: string }, { project, group }: Place) =>
+  `${status} ${text}`
+    .replaceAll(encodeURIComponent(project), 'PLACE')
+    .replaceAll(encodeURIComponent(group), 'PLACE')
+    .replaceAll(project, 'PLACE')
+    .replaceAll(group, 'PLACE')
+    .replace(/name="(authenticity_token|form_key)" value="[^"]*"/g, '')
+
+const QUERIES = ['', `?search=${SENTINEL.slice(0, 5)}&state=all&scope=all`, '?type=issues&term=zyz', '?sort=title_asc&page=1']
+const isBelow = ({ at }: { at: string }) => /^[PG]/.test(at)
+
+describe('what is hidden', () => {
+  it('is on no page for those who may not see it, whatever is asked (SEC-33, SEC-35, SEC-36)', async () => {
+    const found: string[] = []
+    let read = 0
+    for (const name of OUTSIDE)
+      for (const { at, access } of pages) {
+        // members see private snippets of the project, those with a higher role also its confidential issues
+        const sees = name === 'developer' || name === 'maintainer' || (name === 'guest' && at.includes('/snippets'))
+        if (/sign_out|confirmation|unlock/.test(at)) continue
+        for (const query of QUERIES) {
+          const { status, text } = await heard(browsers[name], addressOf(at, shownPlace()) + query)
+          if (status === 200) read++
+          if (status >= 500 || (!sees && text.includes(SENTINEL))) found.push(`${name} ${at}${query} (${access.rule}): ${status}`)
+        }
+      }
+    expect(found).toEqual([])
+    expect(read).toBeGreaterThan(500)
+    // the keeper sees it
+    const own = new TestBrowser(t.url)
+    await own.signIn(keeper)
+    for (const path of [`/${open.fullPath}/-/issues`, `/${hidden.fullPath}`, `/${open.fullPath}/-/merge_requests/1`])
+      expect([path, (await own.open(path)).html.includes(SENTINEL)]).toEqual([path, true])
+  })
+
+  it('is a page that is missing, for every page and form (SEC-30, WB-3)', async () => {
+    const different: string[] = []
+    let compared = 0
+    for (const name of OUTSIDE)
+      for (const each of [...pages, ...forms].filter(isBelow)) {
+        const form = 'submit' in each ? { method: each.method } : undefined
+        const hear = async (place: Place) => bare(await heard(browsers[name], addressOf(each.at, place), form), place)
+        const [there, gone] = [await hear(hiddenPlace()), await hear(gonePlace())]
+        compared++
+        if (there !== gone || there.includes(SENTINEL) || there.startsWith('200'))
+          different.push(`${name} ${form?.method ?? 'GET'} ${each.at}: ${there.slice(0, 60)}, gone ${gone.slice(0, 60)}`)
+      }
+    expect(different).toEqual([])
+    expect(compared).toBeGreaterThan(500)
+  })
+})
+
+describe('the forms', () => {
+  it('turn away whom the API turns away, by the same rule (SEC-6)', async () => {
+    const wrong: string[] = []
+    let compared = 0
+    for (const [i, name] of CALLERS.entries())
+      for (const { at, method, access } of forms) {
+        const row = MATRIX[access.rule]
+        const expected = at.startsWith('P') ? row?.public.trim().split(/\s+/)[i] : undefined
+        if (!expected || expected === 'in') continue
+        compared++
+        const { status } = await heard(browsers[name], addressOf(at, shownPlace()), { method })
+        if (String(status) !== expected) wrong.push(`${name} ${method} ${at} (${access.rule}): ${status}, not ${expected}`)
+      }
+    expect(wrong).toEqual([])
+    expect(compared).toBeGreaterThan(100)
+  })
+})
