@@ -48,6 +48,8 @@ module.exports = {
     row('routes', '^src/routes/([^/]+)/', [
       'routes/$1/',
       'routes/issuables/',
+      // feeds take the filters of the lists
+      'routes/(issues/filters|merge-requests/lists)\\.ts$',
       'http/',
       'access/',
       'entities/',

@@ -71,6 +71,7 @@ const READS = {
   'GET /projects/:id/groups': '',
   'GET /projects/:id/languages': '',
   'GET /projects/:id/import': '',
+  'GET /projects/:id/export': '',
   'GET /groups/:id/projects': '',
   'GET /groups/:id/projects/shared': '',
   'GET /projects/:id/members': '',
@@ -257,7 +258,7 @@ const NOWHERE = 'http://127.0.0.1:9/'
 /** A call that is refused in the current state, which costs the same. */
 const refused = (fill) => () => ({ fill, refused: true })
 
-/** A draft note on a merge request of its own: of one there are at most 500. */
+/** A draft note on a new merge request: of one there are at most 500. */
 async function newDraft(k) {
   const fill = await newRequest(k)
   return { ...fill, draft_note_id: (await k.post(`${REQUEST}/draft_notes`, { note: 'x' }, fill)).id }
@@ -536,6 +537,10 @@ const WRITES = {
     await k.post('/projects/:id/share', { group_id, group_access: 30 })
     return { fill: { group_id } }
   },
+  'GET /projects/:id/export/download': refused(),
+  'POST /projects/:id/export': async (k) => ({ fill: await newProject(k) }),
+  // the file is no archive, and the project stays empty: what is measured is taking it
+  'POST /projects/import': ({ n }) => ({ fields: { path: `imported${n}` }, file: `no archive ${n}` }),
   'POST /projects/:id/uploads': ({ n }) => ({ file: `the content of file ${n}` }),
   'POST /projects/:id/repository/branches': ({ n }) => ({ body: { branch: `call${n}`, ref: 'main' } }),
   'DELETE /projects/:id/repository/branches/:branch': async ({ post, n }) => ({

@@ -121,10 +121,11 @@ async function constants(plain, bytes, time) {
   return rates
 }
 
-/** A multipart body with one file. */
-function multipart(content) {
+/** A multipart body with one file, and fields before it. */
+function multipart(content, fields = {}) {
   const edge = 'edge-of-the-bench'
-  const body = `--${edge}\r\ncontent-disposition: form-data; name="file"; filename="notes.txt"\r\n\r\n${content}\r\n--${edge}--\r\n`
+  const texts = Object.entries(fields).map(([name, text]) => `--${edge}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`)
+  const body = `${texts.join('')}--${edge}\r\ncontent-disposition: form-data; name="file"; filename="notes.txt"\r\n\r\n${content}\r\n--${edge}--\r\n`
   return { body, type: `multipart/form-data; boundary=${edge}` }
 }
 
@@ -144,8 +145,8 @@ async function requestOf(bench, seeded, operation, n) {
     visitor: () => visitor(new URL(bench.api).origin),
   }
   const row = CALLS[operation]
-  const { fill, query, body, file, token = TOKEN, ...flags } = typeof row === 'string' ? { query: row } : await row(helpers)
-  const form = file === undefined ? null : multipart(file)
+  const { fill, query, body, file, fields, token = TOKEN, ...flags } = typeof row === 'string' ? { query: row } : await row(helpers)
+  const form = file === undefined ? null : multipart(file, fields)
   const type = form ? form.type : body ? 'application/json' : null
   return {
     request: {

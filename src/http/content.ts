@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { attachment } from './disposition.js'
 
 /** A byte range, both ends inclusive. */
 export interface Range {
@@ -21,6 +22,10 @@ export class Content {
     },
   ) {}
 }
+
+/** A file to be saved under its name. */
+export const downloadOf = ({ filename, ...file }: Omit<Content['source'], 'headers'> & { filename: string }, type: string): Content =>
+  new Content({ ...file, headers: { 'content-type': type, 'content-disposition': attachment(filename) } })
 
 /** Responds to a GET or HEAD: 304 if the client has the content, 206 or 416 for a range. */
 export async function sendContent(request: FastifyRequest, reply: FastifyReply, { source }: Content): Promise<FastifyReply> {

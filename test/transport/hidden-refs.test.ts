@@ -184,7 +184,7 @@ describe('commits of merge requests that the caller may not read, over the API a
     expect(await rendered(stranger)).not.toContain('/commit/')
   })
 
-  it('start no branch, tag or commit where nobody may read merge requests, and are found again once a branch has them', async () => {
+  it('start no branch, tag or commit where merge requests are off, and are found again once a branch has them', async () => {
     await t.api('put', project.path, owner).send({ merge_requests_access_level: 'disabled' }).expect(200)
     const code = `${project.path}/repository`
     for (const revision of [secret, secret.slice(0, 8)]) {

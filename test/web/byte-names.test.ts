@@ -8,7 +8,7 @@ const t = testApp()
 const bytes = (text: string) => Buffer.from(text, 'latin1')
 
 describe('names that are not UTF-8', () => {
-  it('have an address of their own for folder, file, raw, blame and history, and are not offered for changes (WB-237)', async () => {
+  it('have addresses for folder, file, raw, blame and history, and are not offered for changes (WB-237)', async () => {
     const owner = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'README.md': 'x' } })
     const bare = bareOf(t, project)

@@ -36,7 +36,7 @@ describe('addresses of other versions', () => {
       expect([200, 404]).toContain(page.status)
     }
     const visitor = new TestBrowser(t.url)
-    for (const path of [`/projects/${hidden.id}`, `/${hidden.fullPath}.git`, '/users/nobody-here', '/projects/999999'])
+    for (const path of [`/projects/${hidden.id}`, `/${hidden.fullPath}.git`, '/users/not-there', '/projects/999999'])
       expect([path, (await visitor.open(path)).at.startsWith('/users/sign_in')]).toEqual([path, true])
   })
 })

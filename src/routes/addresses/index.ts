@@ -7,7 +7,7 @@ import { anyone, onProject, onProjectSignedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound, unauthenticated } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
-import { Content, sendContent } from '../../http/content.js'
+import { Content, downloadOf, sendContent } from '../../http/content.js'
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
 import { badgeOf } from '../../services/ci/badges.js'
@@ -19,7 +19,6 @@ import { openExport } from '../../services/projects/archives/export.js'
 import { type ArchiveFormat, openArchive, planArchive } from '../../services/repository/archive.js'
 import { type CommitRange, openPatch, patchName, rangeOfCommit, rangeOfComparison } from '../../services/repository/patches.js'
 import { openRaw } from '../../services/repository/raw.js'
-import { exportContent } from '../projects/archives.js'
 
 interface Call<Subject, Signed extends boolean> {
   ctx: Context
@@ -142,7 +141,7 @@ export const addresses: Address[] = [
     pattern: /^archive\.tar\.gz$/,
     like: '/projects/:id/export/download',
     access: onProjectSignedIn('manage_project'),
-    answer: async ({ ctx, subject }) => exportContent(await openExport(ctx, subject)),
+    answer: async ({ ctx, subject }) => downloadOf(await openExport(ctx, subject), 'application/gzip'),
   }),
   address({
     part: 'badges',

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { adminFirst, onProjectSignedIn } from '../../access/rules.js'
 import { ProjectExport, ProjectImport, presentProjectExport, presentProjectImport } from '../../entities/projects/project.js'
 import { refused } from '../../failures.js'
-import { Content } from '../../http/content.js'
-import { attachment } from '../../http/disposition.js'
+import { downloadOf } from '../../http/content.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, file, opt, str, textMap } from '../../http/params.js'
 import { projectName, projectPath } from '../../http/texts.js'
@@ -13,10 +12,6 @@ import { loadProject } from '../../services/projects/load.js'
 import { transferTarget } from '../../services/projects/transfer.js'
 
 const access = onProjectSignedIn('manage_project')
-
-/** An archive as a download. */
-export const exportContent = ({ etag, filename, size, open }: Awaited<ReturnType<typeof openExport>>): Content =>
-  new Content({ etag, size, headers: { 'content-type': 'application/gzip', 'content-disposition': attachment(filename) }, open })
 
 /** Projects as archives (EX-1 to EX-7). */
 export const archives = [
@@ -55,7 +50,7 @@ export const archives = [
     access,
     scope: 'api',
     input: z.object({}),
-    handler: async ({ ctx, subject }) => exportContent(await openExport(ctx, subject)),
+    handler: async ({ ctx, subject }) => downloadOf(await openExport(ctx, subject), 'application/gzip'),
   }),
   endpoint({
     method: 'POST',

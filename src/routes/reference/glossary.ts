@@ -15,6 +15,7 @@ const IDS: [prefix: string, text: string][] = [
   ['/audit_events/', 'Id of the entry.'],
   ['/applications/', 'Id of the application.'],
   ['/broadcast_messages/', 'Id of the message.'],
+  ['/suggestions/', 'Id of the suggestion.'],
 ]
 
 const BROADCASTS = {
