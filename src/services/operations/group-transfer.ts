@@ -53,7 +53,7 @@ export async function transferGroup(
       await lockAncestors(tx, [id, ...(target ? [target.group.id] : [])])
       const tree = await lockTree(tx, id)
       const group = await find(tx, id)
-      const parent = target && (await find(tx, target.group.id))
+      const parent = target && ((await find(tx, target.group.id)) ?? null)
       if (!group) throw notFound('Group')
       if (target && !parent) throw notFound('Group')
       const fault = await faultOf(tx, group, parent, tree)
@@ -95,7 +95,7 @@ async function lockAncestors(tx: Transaction, ids: number[]): Promise<void> {
     order by (select count(*) from ${namespaceAncestry} d where d.descendant_id = n.id), n.id for update of n`)
 }
 
-async function faultOf(tx: Transaction, group: Namespace, parent: Namespace | null | undefined, tree: number[]): Promise<keyof typeof FAULTS | null> {
+async function faultOf(tx: Transaction, group: Namespace, parent: Namespace | null, tree: number[]): Promise<keyof typeof FAULTS | null> {
   if (!parent && group.parent_id === null) return 'top'
   if (parent?.id === group.parent_id) return 'same'
   if (parent && tree.includes(parent.id)) return 'below'

@@ -5,6 +5,7 @@ import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../
 import { visibilityName } from '../../../rules/visibility.js'
 import { listDeletedFirst } from '../../../services/operations/deleted.js'
 import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
+import { type PendingMove, pendingMove } from '../../../services/projects/storage-moves.js'
 import { listProjects, type ProjectFilter } from '../../../services/projects/list.js'
 import type { ProjectRecord } from '../../../services/projects/load.js'
 import { updateProject } from '../../../services/projects/update.js'
@@ -135,6 +136,7 @@ export const adminProjectPage = page({
     const { project } = await getProjectFor(ctx, caller, String(input.project_id))
     const path = fullPathOf(project)
     const storages = Object.keys(ctx.config.storages)
+    const move = await pendingMove(ctx, project.id)
     const at = `${AT}/${project.id}`
     return {
       title: project.name,
@@ -154,9 +156,10 @@ export const adminProjectPage = page({
               ['Last activity', <Time at={project.last_activity_at} />],
             ]}
           />
-          {!project.marked_for_deletion_at && storages.length > 1 && (
+          {!project.marked_for_deletion_at && (storages.length > 1 || move) && (
             <>
               <h2>Move to another storage</h2>
+              {move && <Moving view={view} move={move} at={at} />}
               <FormTag view={view} action={`${at}/storage`} method="PUT">
                 <SelectField
                   view={view}
@@ -176,6 +179,24 @@ export const adminProjectPage = page({
     }
   },
 })
+
+/** What becomes of a move that is not finished. */
+function Moving({ view, move, at }: { view: PageView; move: PendingMove; at: string }) {
+  const { storage, state, attempts, error, job } = move
+  return (
+    <p class={state === 'failed' ? 'flash alert' : 'flash'}>
+      {state === 'failed' && `The move to ${storage} has failed, after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. `}
+      {state === 'running' && `The repository is being copied to ${storage}. `}
+      {state === 'waiting' && `The move to ${storage} waits${attempts > 0 ? ' to be tried again' : ' for its turn'}. `}
+      {error !== null && <span class="fault">{error}</span>}{' '}
+      {job === null ? (
+        <a href={view.links.prefix + at}>How far is it now?</a>
+      ) : (
+        <a href={`${view.links.prefix}/admin/jobs`}>Try it again, or remove it, in the list of jobs</a>
+      )}
+    </p>
+  )
+}
 
 interface DeletionProps {
   view: PageView
