@@ -23,6 +23,7 @@ const PAGES = {
   'groups by a search': '/admin/groups?name=team1&sort=name_asc',
   'one group': (ids) => `/admin/groups/${ids.group}`,
   projects: '/admin/projects',
+  'projects, active last': '/admin/projects?sort=last_activity_desc',
   'projects, largest first': '/admin/projects?sort=storage_size_desc',
   'projects by name': '/admin/projects?sort=name_asc',
   'projects, page 1,000': '/admin/projects?page=1000',

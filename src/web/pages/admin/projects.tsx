@@ -5,9 +5,9 @@ import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../
 import { visibilityName } from '../../../rules/visibility.js'
 import { listDeletedFirst } from '../../../services/operations/deleted.js'
 import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
-import { type PendingMove, pendingMove } from '../../../services/projects/storage-moves.js'
 import { listProjects, type ProjectFilter } from '../../../services/projects/list.js'
 import type { ProjectRecord } from '../../../services/projects/load.js'
+import { type PendingMove, pendingMove } from '../../../services/projects/storage-moves.js'
 import { updateProject } from '../../../services/projects/update.js'
 import { Facts, numberText, sizeText } from '../../components/facts.js'
 import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
@@ -22,8 +22,8 @@ import { DeletedRows, ListForm, ListTabs } from './parts.js'
 const AT = '/admin/projects'
 const PER_PAGE = 30
 
-const SORTS = ['last_activity_desc', 'storage_size_desc', 'name_asc', 'created_desc', 'created_asc'] as const
-const SORT_LABELS = ['Active last', 'Largest first', 'By name', 'Newest first', 'Oldest first']
+const SORTS = ['created_desc', 'created_asc', 'last_activity_desc', 'storage_size_desc', 'name_asc'] as const
+const SORT_LABELS = ['Newest first', 'Oldest first', 'Active last', 'Largest first', 'By name']
 const ORDERS = {
   last_activity_desc: ['last_activity_at', 'desc'],
   storage_size_desc: ['storage_size', 'desc'],
@@ -59,7 +59,7 @@ export const adminProjectsPage = page({
     page: paging.page,
     filter: orDefault(oneOf(['all', 'archived', 'deleted']), 'all'),
     name: opt(searchText()),
-    sort: orDefault(oneOf(SORTS), 'last_activity_desc'),
+    sort: orDefault(oneOf(SORTS), 'created_desc'),
   }),
   async show({ ctx, caller, input, view }) {
     const tabs = (
@@ -91,6 +91,7 @@ export const adminProjectsPage = page({
     const filter: ProjectFilter = {
       search: input.name,
       search_namespaces: true,
+      uncounted: true,
       archived: input.filter === 'archived' ? true : undefined,
       order_by,
       sort,
@@ -119,7 +120,7 @@ export const adminProjectsPage = page({
               <ProjectRow key={record.project.id} view={view} record={record} />
             ))}
           </Rows>
-          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} counted={false} />
         </AdminLayout>
       ),
     }
