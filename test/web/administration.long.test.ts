@@ -170,7 +170,7 @@ describe('pages of the administration in Chromium', () => {
       await page.getByRole('button', { name: /^Not spam/ }).click()
       await page.getByText('The text is published.').waitFor()
       const [released] = (await t.api('get', `${project.path}/issues`, who).expect(200)).body
-      expect(released).toMatchObject({ title: `Watches for ${name}`, author: { username: who.username } })
+      expect(released).toMatchObject({ title: `Watches for ${name}`, author: { username: seller.username } })
       await setSettings(t.ctx, {})
 
       await page.goto(`${t.url}/admin/sign_in_providers`)
