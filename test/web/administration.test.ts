@@ -70,7 +70,7 @@ describe('administration', () => {
     expect(page.text).toMatch(/[\d.]+ [KMGT]iB of [\d.]+ [KMGT]iB/)
   })
 
-  it('shows lists with a constant number of statements', async () => {
+  it('shows lists with a constant number of statements (WB-302)', async () => {
     const people = await aUser(t.ctx)
     await aProject(t.ctx, { creator: people })
     await aGroup(t.ctx, { creator: people })
