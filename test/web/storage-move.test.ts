@@ -21,7 +21,9 @@ it('the page of a project moves it to another storage, and says how far the move
   await browser.signIn(admin)
   expect((await browser.open(at)).text).toContain('Storagedefault')
   expect(browser.page?.$('.flash').length).toBe(0)
-  expect((await browser.submit('Move', { repository_storage: 'none' })).$('#repository_storage_fault').text()).toContain('is not included in the list')
+  expect((await browser.submit('Move', { repository_storage: 'none' })).$('#repository_storage_fault').text()).toContain(
+    'is not included in the list',
+  )
   await t.ctx.jobs.drain()
   await t.ctx.db.transaction(async (tx) => {
     // no job runs meanwhile

@@ -62,7 +62,7 @@ export async function transferGroup(
       await moveNamespace(tx, group, parent)
       const lowered = parent ? await lower(ctx, tx, tree, parent.visibility) : []
       await leaveFormerParent(ctx, tx, tree)
-      // a group at the top needs an owner of its own
+      // a group at the top needs a direct owner
       if (!parent) await ensureOwner(tx, id, caller.user.id)
       await tx.update(namespaces).set({ updated_at: ctx.now() }).where(eq(namespaces.id, id))
       await audit(ctx, tx, {

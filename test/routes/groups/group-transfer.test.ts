@@ -159,7 +159,7 @@ describe('POST /groups/:id/transfer (GR-61 to GR-63)', () => {
     ])
   })
 
-  it('who moves a group without an owner of its own to the top owns it (GR-61)', async () => {
+  it('who moves a group that has no direct owner to the top owns it (GR-61)', async () => {
     const parent = await aGroup(t.ctx, { creator: owner })
     const group = await aGroup(t.ctx, { creator: owner, parent_id: parent.id })
     await t.ctx.db.write.delete(members).where(eq(members.namespace_id, group.id))
