@@ -503,6 +503,7 @@ const WRITES = {
     await k.remove('/groups/:id', fill)
     return { fill }
   },
+  'POST /groups/:id/transfer': async (k) => ({ fill: await newGroup(k), body: { group_id: (await newGroup(k)).id } }),
   'POST /groups/:id/projects/:project_id': async (k) => ({ fill: { project_id: (await newProject(k)).id } }),
   'POST /projects': ({ n }) => ({ body: { name: `call ${n}` } }),
   'PUT /projects/:id': ({ n }) => ({ body: { description: `${n}` } }),

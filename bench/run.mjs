@@ -1,5 +1,6 @@
 import { cpus } from 'node:os'
 import { Bench } from './harness.mjs'
+import { administration } from './parts/administration.mjs'
 import { archive } from './parts/archive.mjs'
 import { backend } from './parts/backend.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
@@ -56,6 +57,7 @@ const PARTS = {
   ssh,
   lfs,
   hooks,
+  administration,
   workers,
 }
 

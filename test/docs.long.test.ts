@@ -81,6 +81,20 @@ async function typed({ text }: Block): Promise<EndedCommand> {
   return ended
 }
 
+/** Makes an archive, waits until it is finished, and makes a project of it on the same server. */
+async function archived({ text }: Block): Promise<void> {
+  Object.assign(env, { ROOST: service.url, OTHER: service.url, OTHER_TOKEN: env['TOKEN'] })
+  const [make = '', look = '', download = '', bring = '', ...none] = text.trim().split('\n')
+  expect(none).toEqual([])
+  const sh = async (line: string) => (await typed({ language: 'sh', text: line })).stdout
+  await sh(make)
+  await expect.poll(async () => JSON.parse(await sh(look)).export_status, { timeout: 30_000, interval: 500 }).toBe('finished')
+  await sh(`${download}\n${bring.replace('path=project', 'path=imported')}`)
+  await expect
+    .poll(async () => (await call(service.url, 'GET', '/projects/group%2Fimported/import'))?.body.import_status, { timeout: 30_000, interval: 500 })
+    .toBe('finished')
+}
+
 const only = (page: string): [Block] => {
   const blocks = blocksOf(page)
   expect(blocks).toHaveLength(1)
@@ -90,18 +104,11 @@ const only = (page: string): [Block] => {
 describe('every block of the docs', () => {
   const run: Record<string, () => Promise<void>> = {
     'docs/administration.md': async () => {
-      const [maintenance, users, password, invited, token, secret, audit, deleted, doctor, ...none] = blocksOf('docs/administration.md') as [
-        Block,
-        Block,
-        Block,
-        Block,
-        Block,
-        Block,
-        Block,
-        Block,
-        Block,
-      ]
+      const [token, users, password, invited, transfer, deleted, settings, maintenance, audit, backup, doctor, secret, archive, ...none] = blocksOf(
+        'docs/administration.md',
+      ) as [Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block]
       expect(none).toEqual([])
+      expect((await typed(token)).stdout).toMatch(/^\S+\n$/)
       await typed(maintenance)
       writeFileSync(join(folder, 'people.csv'), 'username,name,email\nbob,Bob,bob@example.com\n')
       const lines = (await typed(users)).stdout.split('\n')
@@ -119,7 +126,6 @@ describe('every block of the docs', () => {
         text: invited.text.replace('https://ada@git.example.com', withPassword).replaceAll('https://git.example.com', service.url),
       })
       expect(readdirSync(join(folder, 'project'))).toContain('README.md')
-      expect((await typed(token)).stdout).toMatch(/^\S+\n$/)
       // these change the key of a service that is stopped; test/cli/secret.long.test.ts runs them
       for (const [words] of secret.text.matchAll(/roost secret \w+/g)) await typed({ ...secret, text: `${words} --help` })
       expect((await typed(audit)).stdout).toMatch(/^(\{.*\}\n)+$/)
@@ -133,6 +139,15 @@ describe('every block of the docs', () => {
       await call(service.url, 'DELETE', '/groups/team')
       await typed({ ...deleted, text: group })
       expect((await call(service.url, 'GET', '/projects/team%2Fapp'))?.status).toBe(200)
+      const parent = await call(service.url, 'POST', '/groups', { name: 'above', path: 'above' })
+      env['PARENT'] = String(parent?.body.id)
+      expect(JSON.parse((await typed(transfer)).stdout)).toMatchObject({ full_path: 'above/team' })
+      expect((await call(service.url, 'GET', '/projects/above%2Fteam%2Fapp'))?.status).toBe(200)
+      await call(service.url, 'POST', '/groups/above%2Fteam/transfer')
+      expect(JSON.parse((await typed(settings)).stdout)).toMatchObject({ default_project_visibility: 'internal' })
+      await call(service.url, 'PUT', '/application/settings', { default_project_visibility: 'private' })
+      expect((await typed(backup)).stdout).toMatch(/ is whole\n$/)
+      await archived(archive)
       await typed(doctor)
     },
     'docs/backups.md': async () => {

@@ -12,7 +12,7 @@ import { call, killRounds, type Service, startService, withToken, workersOf } fr
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/storage/create.js'
 import { socketLink } from '../src/transport/ssh/client.js'
-import { gitOut } from './support/clients/git-client.js'
+import { gitOut, gitRun } from './support/clients/git-client.js'
 import { roostOn } from './support/command.js'
 import { rounds } from './support/rounds.js'
 import { createTestDatabase } from './support/template-database.js'
@@ -240,6 +240,112 @@ describe('a service of two workers', () => {
     expect(JSON.parse(jobs.stdout)).toMatchObject({ failed: [] })
     const { status } = await through(2, '/api/v4/version', { headers: { 'private-token': token.stdout.trim() } })
     expect(status).toBe(200)
+  })
+
+  it('read-only: all workers refuse writes within a second, over HTTP and SSH; reads and jobs go on, and it ends (WB-180)', async () => {
+    const made = JSON.parse((await api(1, 'POST', '/projects', { path: 'frozen', visibility: 'public', initialize_with_readme: true })).text)
+    const { private: pem, public: key } = ssh2.utils.generateKeyPairSync('ed25519')
+    expect((await api(1, 'POST', '/user/keys', { title: 'another key', key })).status).toBe(201)
+    const authorization = `Basic ${Buffer.from('root:kill-token-0123456789').toString('base64')}`
+    const lfs = { 'content-type': 'application/vnd.git-lfs+json', accept: 'application/vnd.git-lfs+json', authorization }
+    const oid = 'a'.repeat(64)
+    const at = (worker: 1 | 2, path: string, method = 'GET', headers: object = {}, body?: object) =>
+      through(worker, path, { method, headers: { authorization, ...headers }, ...(body && { body }) })
+    const WRITES = {
+      api: (worker: 1 | 2) => api(worker, 'POST', `/projects/${made.id}/issues`, { title: 'one' }),
+      form: (worker: 1 | 2) =>
+        at(worker, '/root/frozen/-/issues', 'POST', { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }, {}),
+      push: (worker: 1 | 2) => at(worker, '/root/frozen.git/info/refs?service=git-receive-pack'),
+      pack: (worker: 1 | 2) =>
+        at(worker, '/root/frozen.git/git-receive-pack', 'POST', { 'content-type': 'application/x-git-receive-pack-request' }, {}),
+      batch: (worker: 1 | 2) => at(worker, '/root/frozen.git/info/lfs/objects/batch', 'POST', lfs, { operation: 'upload', objects: [] }),
+      object: (worker: 1 | 2) =>
+        at(worker, `/root/frozen.git/info/lfs/objects/${oid}`, 'PUT', { ...lfs, 'content-type': 'application/octet-stream' }, {}),
+      lock: (worker: 1 | 2) => at(worker, '/root/frozen.git/info/lfs/locks', 'POST', lfs, { path: 'a' }),
+    }
+    const READS = {
+      api: (worker: 1 | 2) => api(worker, 'GET', `/projects/${made.id}`),
+      page: (worker: 1 | 2) => at(worker, '/root/frozen', 'GET', { accept: 'text/html' }),
+      fetch: (worker: 1 | 2) => at(worker, '/root/frozen.git/info/refs?service=git-upload-pack'),
+      batch: (worker: 1 | 2) => at(worker, '/root/frozen.git/info/lfs/objects/batch', 'POST', lfs, { operation: 'download', objects: [] }),
+      settings: (worker: 1 | 2) => api(worker, 'GET', '/application/settings'),
+    }
+    const statuses = async (calls: Record<string, (worker: 1 | 2) => Promise<Answer>>) => {
+      const found: Record<string, number[]> = {}
+      for (const [name, send] of Object.entries(calls)) found[name] = [(await send(1)).status, (await send(2)).status]
+      return found
+    }
+    const all = (calls: object, status: number) => Object.fromEntries(Object.keys(calls).map((name) => [name, [status, status]]))
+    const client = new ssh2.Client()
+    const ready = once(client, 'ready')
+    client.connect({ host: '127.0.0.1', port: Number(new URL(made.ssh_url_to_repo).port), username: 'git', privateKey: pem })
+    await ready
+    /** A command over SSH; `answer` sends what follows when something has been answered. */
+    const overSsh = (command: string, answer = async (channel: ssh2.ClientChannel) => void channel.end('0000')) =>
+      new Promise<{ code: number | null; out: string; error: string }>((resolve, reject) => {
+        client.exec(command, (fault, channel) => {
+          if (fault) return reject(fault)
+          const ended = { code: null as number | null, out: '', error: '' }
+          channel.once('data', () => answer(channel).catch(reject))
+          channel.on('data', (text: Buffer) => {
+            ended.out += text.toString('latin1')
+          })
+          channel.stderr.on('data', (text: Buffer) => {
+            ended.error += text.toString()
+          })
+          channel.on('exit', (code: number | null) => {
+            ended.code = code
+          })
+          channel.on('close', () => resolve(ended))
+        })
+      })
+    const work = join(folder, 'frozen')
+    await gitOut(folder, 'clone', '-q', `${withToken(service.url)}/root/frozen.git`, work)
+    await gitOut(work, 'commit', '-q', '--allow-empty', '-m', 'one')
+    const push = () => gitRun(work, 'push', '-q', 'origin', 'main')
+    try {
+      // a push over SSH that has begun before is refused when its pack has arrived
+      const head = await gitOut(work, 'rev-parse', 'HEAD')
+      const former = await gitOut(work, 'rev-parse', 'HEAD^')
+      const pack = join(folder, 'frozen.pack')
+      await gitOut(work, 'bundle', 'create', '-q', pack, 'main', '^HEAD^')
+      const bundle = readFileSync(pack)
+      const late = await overSsh("git-receive-pack 'root/frozen.git'", async (channel) => {
+        const line = `${former} ${head} refs/heads/main\0 report-status\n`
+        channel.write(`${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`)
+        expect((await api(1, 'PUT', '/application/settings', { maintenance_mode: true, maintenance_mode_message: 'Back at noon' })).status).toBe(200)
+        const switched = Date.now()
+        const accepted = []
+        for (let started = Date.now(), status = 0; status !== 503; ) {
+          ;[started, status] = [Date.now(), (await WRITES.lock(2)).status]
+          if (status !== 503) accepted.push(started)
+        }
+        expect(accepted.filter((time) => time > switched + 1_000)).toEqual([])
+        channel.end(bundle.subarray(bundle.indexOf('\n\nPACK') + 2))
+      })
+      expect(`${late.out}${late.error}`).toContain('Back at noon')
+      expect(JSON.parse((await api(2, 'GET', `/projects/${made.id}/repository/branches/main`)).text).commit.id).toBe(former)
+      await expect.poll(() => statuses(WRITES), { timeout: 2_000 }).toEqual(all(WRITES, 503))
+      const refused = await WRITES.api(2)
+      expect(JSON.parse(refused.text).message).toContain('Back at noon')
+      expect(await statuses(READS)).toEqual(all(READS, 200))
+      for (let n = 0; n < 4; n++) {
+        const answer = await overSsh("git-receive-pack 'root/frozen.git'")
+        expect([answer.code, answer.out, answer.error]).toEqual([1, '', expect.stringContaining('Back at noon')])
+        expect(await overSsh("git-upload-pack 'root/frozen.git'")).toMatchObject({ code: 0, out: expect.stringContaining(former), error: '' })
+      }
+      expect(await push()).toMatchObject({ code: 128, err: expect.stringContaining('503') })
+      await gitOut(folder, 'clone', '-q', `${withToken(service.url)}/root/frozen.git`, join(folder, 'thawed'))
+      const jobs = await roost(['jobs', '--json'])
+      expect(JSON.parse(jobs.stdout)).toMatchObject({ failed: [] })
+      expect(await roost(['maintenance', 'off'])).toMatchObject({ code: 0, stdout: 'changes are possible\n' })
+      await expect.poll(() => statuses({ api: WRITES.api, push: WRITES.push }), { timeout: 2_000 }).toEqual({ api: [201, 201], push: [200, 200] })
+      expect(await overSsh("git-receive-pack 'root/frozen.git'")).toMatchObject({ code: 0, error: '' })
+      expect(await push()).toMatchObject({ code: 0 })
+    } finally {
+      client.end()
+      await roost(['maintenance', 'off', '--message', ''])
+    }
   })
 
   it('metrics are those of all workers, also after one was killed and replaced; the others go on meanwhile (SEC-195)', async () => {

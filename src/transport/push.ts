@@ -6,6 +6,7 @@ import { RepositoryMoving } from '../git/errors.js'
 import { type PushCommand, type PushPolicy, type TransportRequest, ZERO } from '../git/types.js'
 import { type PushOptions, readPushOptions } from '../rules/push-options.js'
 import { maintainWikiSoon } from '../services/content/wikis.js'
+import { readOnlyNow } from '../services/core/maintenance.js'
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { applyMergeRequestOptions } from '../services/issuables/merge-requests/writing/push-options.js'
 import { confirmWikiMoves, recordWikiMoves } from '../services/outbox/record.js'
@@ -81,7 +82,8 @@ async function receive(
     const policy: PushPolicy = {
       verdict: async (commands, _, given) => {
         if (readPushOptions(given).mergeRequest) warnings = warningLines(['A wiki has no merge requests'])
-        const reloaded = await loadCurrent()
+        const [reloaded, readOnly] = await Promise.all([loadCurrent(), readOnlyNow(ctx)])
+        if (readOnly !== null) return readOnly
         if (!reloaded?.can('write_wiki')) return reloaded ? pushRefusal(reloaded) : NOT_FOUND.text
         const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, ctx.git.open(key)))
         if (full) return full
@@ -104,8 +106,10 @@ async function receive(
   const policy: PushPolicy = {
     nameFault: newNameFault,
     async verdict(commands, quarantine, given) {
-      const reloaded = await loadCurrent()
+      const [reloaded, readOnly] = await Promise.all([loadCurrent(), readOnlyNow(ctx)])
       if (!reloaded) return NOT_FOUND.text
+      // a push that began before the service became read-only (WB-180)
+      if (readOnly !== null) return readOnly
       current = reloaded
       options = readPushOptions(given)
       const decided = await acceptPush(ctx, reloaded, user.id, movesOf(commands), quarantine)

@@ -28,6 +28,11 @@ export async function findings(page: Page): Promise<string[]> {
 export async function faultsOf(page: Page, name: string): Promise<string[]> {
   const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
   const faults = [...(isWider ? ['wider than the window'] : []), ...(await findings(page))]
-  if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name.replace(/[^\w-]+/g, '_')}.png`), fullPage: true })
+  await keepPicture(page, name)
   return faults
+}
+
+/** Keeps a picture of the page where pictures are kept. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name.replace(/[^\w-]+/g, '_')}.png`), fullPage: true })
 }

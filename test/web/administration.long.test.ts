@@ -1,12 +1,22 @@
 // @module-tag long
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
-import { faultsOf, launchChromium } from '../support/chromium.js'
+import { faultsOf, keepPicture, launchChromium } from '../support/chromium.js'
 import { aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
+import { textReceiver } from '../support/servers/text-receiver.js'
 
-const t = testApp()
+const folder = mkdtempSync(join(tmpdir(), 'roost-administration-'))
+const providers = join(folder, 'sign-on.yml')
+const company = { name: 'company', label: 'Company', issuer: 'http://127.0.0.1:9', client_id: 'roost', client_secret: 'secret' }
+writeFileSync(providers, JSON.stringify({ openid_connect: [company] }))
+const storages = `default=${join(folder, 'first')},second=${join(folder, 'second')}`
+const t = testApp({ ROOST_SIGN_ON: providers, STORAGES: storages })
+const filter = textReceiver()
 let browser: Browser
 let root: TestUser
 let who: TestUser
@@ -32,7 +42,10 @@ beforeAll(async () => {
   await t.api('post', `/hooks/${hook}`, root).expect(422)
   await t.api('post', '/broadcast_messages', root).send({ message: 'Tonight at 22:00 UTC the service is updated.', dismissable: true }).expect(201)
 })
-afterAll(() => browser?.close())
+afterAll(async () => {
+  await browser?.close()
+  rmSync(folder, { recursive: true })
+})
 
 async function signIn(page: Page, user: TestUser) {
   await page.goto(`${t.url}/users/sign_in`)
@@ -142,6 +155,67 @@ describe('pages of the administration in Chromium', () => {
       await t.api('post', `${project.path}/issues`, who).send({ title: 'x' }).expect(503)
       await page.getByRole('button', { name: 'Allow changes again' }).click()
       await page.getByText('Changes are possible again.').waitFor()
+
+      // a text that is held, and released
+      Object.assign(t.ctx.config, { spamFilter: filter.url })
+      filter.answer = ({ path }) => ({ body: path === '/comment-check' ? 'true' : '' })
+      await t.api('put', '/application/settings', root).send({ spamfilter_enabled: true, spamfilter_api_key: 'key' }).expect(200)
+      const seller = await aUser(t.ctx)
+      await t
+        .api('post', `${project.path}/issues`, seller)
+        .send({ title: `Watches for ${name}` })
+        .expect(400)
+      await page.goto(`${t.url}/admin/held_texts`)
+      await page.getByText(`Watches for ${name}`).waitFor()
+      await keepPicture(page, `day-held-${javaScriptEnabled}`)
+      await page.getByRole('button', { name: /^Not spam/ }).click()
+      await page.getByText('The text is published.').waitFor()
+      const [released] = (await t.api('get', `${project.path}/issues`, who).expect(200)).body
+      expect(released).toMatchObject({ title: `Watches for ${name}`, author: { username: seller.username } })
+      await setSettings(t.ctx, {})
+
+      await page.goto(`${t.url}/admin/sign_in_providers`)
+      await page.getByRole('button', { name: 'Test Company' }).click()
+      await page.getByText('not reached').first().waitFor()
+      await keepPicture(page, `day-provider-${javaScriptEnabled}`)
+
+      await page.goto(`${t.url}/admin/users/${who.username}`)
+      await page.getByRole('button', { name: 'Act as this user' }).click()
+      await page.getByText(`as administrator @${root.username}`).waitFor()
+      await page.goto(`${t.url}/${project.fullPath}`)
+      await page.getByText(`as administrator @${root.username}`).waitFor()
+      await keepPicture(page, `day-acting-${javaScriptEnabled}`)
+      await page.getByRole('button', { name: /^Stop/ }).click()
+      await page.waitForURL(`${t.url}/admin/users/${who.username}`)
+
+      // an archive of a project, and a project of the archive
+      await page.goto(`${t.url}/${project.fullPath}/-/settings/advanced`)
+      await page.getByRole('button', { name: /^Make an? (new )?archive/ }).click()
+      await t.ctx.jobs.drain()
+      await page.goto(`${t.url}/${project.fullPath}/-/settings/advanced`)
+      await keepPicture(page, `day-archive-${javaScriptEnabled}`)
+      const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download' }).click()])
+      await page.goto(`${t.url}/projects/new`)
+      await page.getByRole('link', { name: 'From an archive' }).click()
+      await page.getByLabel('Archive').setInputFiles(await download.path())
+      await page.getByLabel('Name', { exact: true }).fill(`Of an archive ${name}`)
+      await page.getByRole('button', { name: 'Import project' }).click()
+      await page.waitForURL(`${t.url}/${root.username}/of-an-archive-${name}`)
+      await t.ctx.jobs.drain()
+      await page.goto(`${t.url}/${root.username}/of-an-archive-${name}`)
+      await page.getByRole('heading', { name: 'Hello' }).waitFor()
+
+      // and to the other storage
+      const [{ id: imported }] = (await t.api('get', `/projects?search=of-an-archive-${name}`, root).expect(200)).body
+      await page.goto(`${t.url}/admin/projects/${imported}`)
+      await page.getByLabel('Storage').selectOption('second')
+      await page.getByRole('button', { name: 'Move', exact: true }).click()
+      await page.getByText('The project is being moved to second.').waitFor()
+      await keepPicture(page, `day-move-${javaScriptEnabled}`)
+      await t.ctx.jobs.drain()
+      await page.goto(`${t.url}/admin/projects?sort=storage_size_desc`)
+      await page.getByText('in second').first().waitFor()
+      await keepPicture(page, `day-sizes-${javaScriptEnabled}`)
       expect(faults).toEqual([])
       await context.close()
     })

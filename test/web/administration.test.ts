@@ -70,7 +70,7 @@ describe('administration', () => {
     expect(page.text).toMatch(/[\d.]+ [KMGT]iB of [\d.]+ [KMGT]iB/)
   })
 
-  it('shows lists with a constant number of statements', async () => {
+  it('shows lists with a constant number of statements (WB-302)', async () => {
     const people = await aUser(t.ctx)
     await aProject(t.ctx, { creator: people })
     await aGroup(t.ctx, { creator: people })
@@ -243,6 +243,29 @@ describe('users', () => {
 })
 
 describe('groups and projects', () => {
+  it('projects are not counted: the next page is offered where there is one (WB-302)', async () => {
+    const owner = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner, name: 'Many Here', path: 'many-here' })
+    await aProject(t.ctx, { creator: owner, namespace_id: group.id, name: 'p0' })
+    await t.ctx.db.write.execute(sql`insert into projects (namespace_id, creator_id, name, path, visibility, storage, default_branch)
+      select namespace_id, creator_id, 'p' || i, 'p' || i, visibility, storage, 'main' from projects, generate_series(1, 60) i where namespace_id = ${group.id}`)
+    const pages: unknown[] = []
+    for (const sort of ['last_activity_desc', 'name_asc', 'storage_size_desc'])
+      for (const [search, path] of [
+        ['group', 'MANY-HERE'],
+        ['name', 'many here'],
+        ['both', 'many-here/p'],
+      ])
+        for (const page of [1, 2, 3, 4]) {
+          const { $ } = await admin.open(`/admin/projects?${new URLSearchParams({ name: path as string, sort, page: String(page) })}`)
+          const found = [$('.rows li').length, $('.pager span').text(), $('.pager [rel=next]').length]
+          pages.push(found)
+          expect([sort, search, page, ...found]).toEqual([sort, search, page, [30, 30, 1, 0][page - 1], `Page ${page}`, page < 3 ? 1 : 0])
+        }
+    expect(pages).toHaveLength(36)
+    await t.ctx.db.write.execute(sql`delete from projects where namespace_id = ${group.id} and path <> 'p0'`)
+  })
+
   it('are found, deleted by their typed path, restored, and removed at once (WB-173)', async () => {
     const owner = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner, description: HOSTILE })

@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
-import { faultsOf, launchChromium } from '../support/chromium.js'
+import { faultsOf, keepPicture, launchChromium } from '../support/chromium.js'
 import { aGroup, aProject, aUser, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { receiver } from '../support/servers/receiver.js'
 
@@ -181,8 +181,22 @@ describe("an owner's day", () => {
       await seen(`The project ${path}/app is deleted.`)
       await page.getByRole('button', { name: `Restore ${path}/app` }).click()
       await page.waitForURL(`${t.url}/${path}/app`)
+      // the group moves into another, and its project with it
+      const above = await aGroup(t.ctx, { creator: owner, visibility: 'internal' })
+      await page.goto(`${t.url}/groups/${path}/-/settings/advanced`)
+      await page.getByLabel('New parent group').fill('no-such-group')
+      await press('Transfer group')
+      await seen(/is no group that you may create subgroups in/)
+      await keepPicture(page, `day-transfer-${javaScriptEnabled}`)
+      await page.getByLabel('New parent group').fill(above.fullPath)
+      await press('Transfer group')
+      await seen('The group is transferred.')
+      await keepPicture(page, `day-transferred-${javaScriptEnabled}`)
+      expect((await page.goto(`${t.url}/${above.fullPath}/${path}/app`))?.status()).toBe(200)
+      await keepPicture(page, `day-moved-${javaScriptEnabled}`)
       await context.close()
-      const { body } = await t.api('get', `/projects/${path}%2Fapp`, owner).expect(200)
+      const { body } = await t.api('get', `/projects/${above.fullPath}%2F${path}%2Fapp`, owner).expect(200)
+      expect(body.visibility).toBe('internal')
       expect(body).toMatchObject({ description: 'What it is for', merge_method: 'ff', only_allow_merge_if_pipeline_succeeds: true, archived: false })
     })
 })

@@ -301,7 +301,8 @@ async function mapProject(tx: Transaction, projectId: number): Promise<void> {
 /** Gives the rows of a table new ids, in their order. */
 async function renumber(tx: Transaction, table: string, columns: Column[]): Promise<void> {
   const sequence = columns.find(({ name }) => name === 'id')?.serial
-  if (!sequence) return
+  // a table without rows is still referred to
+  if (!sequence) return void (await tx.execute(sql.raw(`create temp table map_${table} (old bigint, new bigint) on commit drop`)))
   const made = `with numbered as materialized (select id as old, nextval('${sequence}') as new from (select id from staged_${table} order by id) s)`
   await fitting(table, () => tx.execute(sql.raw(`create temp table map_${table} on commit drop as ${made} select * from numbered`)))
   await tx.execute(sql.raw(`create unique index on map_${table} (old)`))

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { adminOnGroup, getProjectFor, onGroupSignedIn, signedIn } from '../../access/rules.js'
+import { adminOnGroup, getGroupFor, getProjectFor, onGroupSignedIn, signedIn } from '../../access/rules.js'
 import { GroupDetails } from '../../entities/groups/group.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
-import { failedTo } from '../../failures.js'
+import { failedTo, refused } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, int, oneOf, opt, rowId, str, updateOf } from '../../http/params.js'
 import { groupName, namespacePath } from '../../http/texts.js'
@@ -10,6 +10,7 @@ import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/c
 import { createGroup } from '../../services/groups/create.js'
 import { updateGroup } from '../../services/groups/update.js'
 import { deleteGroup, restoreGroup } from '../../services/operations/group-deletion.js'
+import { transferGroup } from '../../services/operations/group-transfer.js'
 import { transferProject } from '../../services/projects/transfer.js'
 import { detailsOf } from './details.js'
 
@@ -79,6 +80,21 @@ export const groupChanges = [
     output: GroupDetails,
     async handler({ ctx, caller, subject, view }) {
       await restoreGroup(ctx, subject.group.id)
+      return detailsOf(ctx, caller, subject.group.id, view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/groups/:id/transfer',
+    summary: 'Transfer a group',
+    description:
+      'Moves the group with its subgroups and projects below the group `group_id`, or to the top level without it. Members of the groups that were above it lose the access they had by them; what is more visible than the new parent gets its visibility.',
+    access: onGroupSignedIn('manage_group'),
+    input: z.object({ group_id: opt(rowId()) }),
+    output: GroupDetails,
+    async handler({ ctx, caller, subject, input, view }) {
+      const target = input.group_id === undefined ? null : await getGroupFor(ctx, caller, String(input.group_id))
+      await transferGroup(ctx, caller, subject, target, (text) => refused(`Transfer failed: ${text}`))
       return detailsOf(ctx, caller, subject.group.id, view)
     },
   }),

@@ -23,7 +23,8 @@ export const MAX_CACHED_IDS = 10_000
 export interface ListQuery<T> {
   /** Ids in the order of the list. */
   ids(at: { limit: number; offset: number }): PromiseLike<{ ids: string; version: Version }[]>
-  count(): PromiseLike<{ total: number; version: Version }[]>
+  /** Null for lists that are not counted: their total is one more than what is before the end of the page, if there is more. */
+  count: (() => PromiseLike<{ total: number; version: Version }[]>) | null
   /** The cache key of the total, for lists whose ids cannot be cached but whose total can. */
   totalKey?: string | null
   /** Rows of these ids in any order, each with the version, without rows that the caller may not see. */
@@ -130,7 +131,8 @@ export class ListCache {
     const span = key === null ? limit : Math.max(1, Math.floor(MAX_CACHED_IDS / limit)) * limit
     const start = offset - (offset % span)
     const pageOf = (ids: Float64Array) => [...ids.subarray(offset - start, offset - start + limit)]
-    const name = `${kind} ${start} ${span} ${key}`
+    const read = list.count ? span : span + 1
+    const name = `${kind} ${start} ${read} ${key}`
     const cached = key === null ? undefined : this.#lists.get(name)
     const cachedPage = cached ? pageOf(cached.ids) : []
     if (cached && cachedPage.length === 0) {
@@ -142,11 +144,11 @@ export class ListCache {
       loaded.length > 0 && loaded.length === cachedPage.length && loaded.every((row) => row.version === version)
     const page = async (ids: Float64Array, items: T[]): Promise<Page<T>> => {
       // the last window
-      if (ids.length < span && (ids.length > 0 || start === 0)) return { items, total: start + ids.length }
+      if (!list.count || (ids.length < span && (ids.length > 0 || start === 0))) return { items, total: start + ids.length }
       return this.page(kind, key ?? list.totalKey ?? null, items, paging, list.count)
     }
     if (cached && isAt(cached.version)) return page(cached.ids, inOrder(cachedPage, loaded))
-    const [found] = await list.ids({ limit: span, offset: start })
+    const [found] = await list.ids({ limit: read, offset: start })
     const ids = parseIds(found?.ids)
     if (key !== null && found?.version && ids.length > 0) this.#lists.set(name, { version: found.version, ids })
     const currentPage = pageOf(ids)

@@ -26,7 +26,7 @@ export interface NewGroup extends GroupAttributes {
 /** The error for any fault of the group (GR-34). */
 const saveFailed = (faults: Record<string, string[]>) => failedTo('save group', faults)
 
-const MAX_ANCESTORS = 20
+export const MAX_ANCESTORS = 20
 
 /** Creates a group with its creator as owner and returns its id (GR-21 to GR-34). */
 export async function createGroup(ctx: Context, caller: SignedIn, given: NewGroup): Promise<number> {

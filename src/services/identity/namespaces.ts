@@ -85,9 +85,17 @@ export async function renameNamespace(
   const [old] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
   if (!old) return
   const renamed = (full: string, accessible: string, mine: string) => full.slice(0, full.length - accessible.length) + mine
-  const full_path = renamed(old.full_path, old.path, path)
-  const full_name = renamed(old.full_name, old.name, name)
-  const below = sql`(select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${id})`
+  await relocate(tx, old, { full_path: renamed(old.full_path, old.path, path), full_name: renamed(old.full_name, old.name, name), redirect })
+  await tx.update(namespaces).set({ path, name }).where(eq(namespaces.id, id))
+}
+
+/** Updates the paths and names of a namespace and of everything below it to a new full path and name. */
+async function relocate(
+  tx: Transaction,
+  old: Namespace,
+  { full_path, full_name, redirect }: { full_path: string; full_name: string; redirect: boolean },
+): Promise<void> {
+  const below = sql`(select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${old.id})`
   if (full_path !== old.full_path) {
     const accessible = sql`(r.namespace_id in ${below} or r.project_id in (select p.id from projects p where p.namespace_id in ${below}))`
     const key = full_path.toLowerCase()
@@ -105,7 +113,25 @@ export async function renameNamespace(
   await tx.execute(sql`update ${namespaces} set
       full_path = ${full_path} || substr(full_path, ${old.full_path.length + 1}::integer),
       full_name = ${full_name} || substr(full_name, ${old.full_name.length + 1}::integer) where id in ${below}`)
-  await tx.update(namespaces).set({ path, name }).where(eq(namespaces.id, id))
+}
+
+/**
+ * Moves a group with everything below it into another group, or to the top with null; former project paths redirect Git.
+ * The caller has locked both and checked that the new full path is free.
+ */
+export async function moveNamespace(tx: Transaction, group: Namespace, parent: Namespace | null): Promise<void> {
+  const full_path = parent ? `${parent.full_path}/${group.path}` : group.path
+  const full_name = parent ? `${parent.full_name} / ${group.name}` : group.name
+  await relocate(tx, group, { full_path, full_name, redirect: true })
+  await tx
+    .update(namespaces)
+    .set({ parent_id: parent?.id ?? null })
+    .where(eq(namespaces.id, group.id))
+  const below = sql`(select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${group.id})`
+  await tx.execute(sql`delete from ${namespaceAncestry} a where a.descendant_id in ${below} and a.ancestor_id not in ${below}`)
+  if (parent)
+    await tx.execute(sql`insert into ${namespaceAncestry} (ancestor_id, descendant_id) select a.ancestor_id, d.descendant_id
+      from ${namespaceAncestry} a, ${namespaceAncestry} d where a.descendant_id = ${parent.id} and d.ancestor_id = ${group.id}`)
 }
 
 const columns = {

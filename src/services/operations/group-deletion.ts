@@ -136,7 +136,7 @@ export async function removeDueGroup(ctx: Context, id: number): Promise<void> {
  * Locks a group and its descendants from the top, so that nothing can be created inside (SEC-132). Repeats until no
  * descendant was added while it waited for locks.
  */
-async function lockTree(tx: Transaction, id: number): Promise<number[]> {
+export async function lockTree(tx: Transaction, id: number): Promise<number[]> {
   for (let known = 0; ; ) {
     const rows = await tx
       .select({ id: namespaces.id })

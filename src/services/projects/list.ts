@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, type Placeholder, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, type Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
 import { readableCode, restorableProjects, type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
@@ -39,6 +39,8 @@ export interface ProjectFilter extends Paging, Keyset {
   search?: string | undefined
   /** Whether `search` and `words` are also looked for in the names and paths of the groups above a project. */
   search_namespaces?: boolean | undefined
+  /** Whether the total is only whether there is more, for lists that are too long to be counted. */
+  uncounted?: boolean | undefined
   with_programming_language?: string | undefined
   order_by: (typeof ORDERS)[number]
   sort: 'asc' | 'desc'
@@ -75,7 +77,7 @@ interface Shape {
   scope: GroupScope
   words: Fuzzy['shape']
   /** Whether searches also look at the groups above a project. */
-  namespaces: boolean
+  namespaces: Above
   waiting: boolean
 }
 
@@ -98,14 +100,30 @@ const GROUP_SCOPES = {
 }
 type GroupScope = keyof typeof GROUP_SCOPES
 
-type FilterName = FilterNames<ProjectFilter, 'words' | 'search_namespaces' | 'include_pending_delete'>
+type FilterName = FilterNames<ProjectFilter, 'words' | 'search_namespaces' | 'uncounted' | 'include_pending_delete'>
+
+/**
+ * How searches read the groups above a project: joined with the path and the name of the project, as they are shown; or
+ * apart, which finds the same for a text that cannot lie in both, and uses indexes.
+ */
+type Above = 'none' | 'apart' | 'joined'
+
+const aboveOf = ({ search_namespaces, search, words }: ProjectFilter): Above =>
+  !search_namespaces || (!search && !words) ? 'none' : words || /\/|^\s|\s$/.test(search ?? '') ? 'joined' : 'apart'
+
+const OWN_TEXTS = [sql`${projects.path}`, sql`${projects.name}`, sql`${projects.description}`]
 
 /** The texts that searches read. The path and the name of the groups above a project include its own. */
-function searched(above: boolean): SQL[] {
+function searched(above: Above): SQL[] {
   const ofNamespace = (column: SQL) => sql`(select ${column} from ${namespaces} n where n.id = ${projects.namespace_id})`
-  const own = [sql`${projects.path}`, sql`${projects.name}`, sql`${projects.description}`]
-  if (!above) return own
-  return [...own, ofNamespace(sql`n.full_path || '/' || ${projects.path}`), ofNamespace(sql`n.full_name || ' / ' || ${projects.name}`)]
+  if (above !== 'joined') return OWN_TEXTS
+  return [...OWN_TEXTS, ofNamespace(sql`n.full_path || '/' || ${projects.path}`), ofNamespace(sql`n.full_name || ' / ' || ${projects.name}`)]
+}
+
+function contains(pattern: SQLWrapper, above: Above): SQL {
+  const found = searched(above).map((field) => sql`${field} ilike ${pattern}`)
+  const inGroups = sql`${projects.namespace_id} = any(array(select n.id from ${namespaces} n where n.full_path ilike ${pattern} or n.full_name ilike ${pattern}))`
+  return sql`(${sql.join(above === 'apart' ? [...found, inGroups] : found, sql` or `)})`
 }
 
 /** Filters on data that does not raise the list's version are not cacheable. */
@@ -116,11 +134,7 @@ const FILTERS = {
     value: ({ visibility }) => visibility && VISIBILITY_LEVEL[visibility],
   },
   search: {
-    where: (pattern, { namespaces: above }) =>
-      sql`(${sql.join(
-        searched(above).map((field) => sql`${field} ilike ${pattern}`),
-        sql` or `,
-      )})`,
+    where: (pattern, { namespaces: above }) => contains(pattern, above),
     value: ({ search }) => (search ? substring(search) : undefined),
   },
   with_programming_language: {
@@ -262,20 +276,20 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     filters: used.names,
     scope: groupScope(filter.group),
     words: words.shape,
-    namespaces: filter.search_namespaces ?? false,
+    namespaces: aboveOf(filter),
     waiting: filter.include_pending_delete ?? false,
   }
   const descending = filter.sort === 'desc'
   const values = { ...used.values, ...words.values, user: viewer?.id ?? 0 }
   // the version does not cover names and paths of groups
-  const cacheable = used.cacheable && !shape.namespaces
+  const cacheable = used.cacheable && shape.namespaces === 'none'
   const versioned = !UNVERSIONED.includes(order) && cacheable
   // the total does not depend on the order
   const totalKey = cacheable ? JSON.stringify([shape, values]) : null
   return ctx.caches.lists.pageByIds(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     totalKey,
     ids: (at) => selectIds(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
-    count: () => selectTotal(ctx.db, shape).execute(values),
+    count: filter.uncounted ? null : () => selectTotal(ctx.db, shape).execute(values),
     rows: (wanted) => selectProjects(ctx.db, shape).execute({ ids: wanted, user: values.user }),
   })
 }

@@ -3,7 +3,7 @@ import { and, eq, lte, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { formerRepositories, projects, refIntents, repositoryMoves } from '../../db/schema/index.js'
+import { formerRepositories, jobs, projects, refIntents, repositoryMoves } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
@@ -41,6 +41,39 @@ export const moveRepository = defineJob({
   concurrency: 2,
   deadline: DEADLINE_MS,
 })
+
+/** A move that is requested and not finished. */
+export interface PendingMove {
+  storage: string
+  state: 'waiting' | 'running' | 'failed'
+  /** How often it was tried. */
+  attempts: number
+  /** The reason of the last failure. */
+  error: string | null
+  /** The failed job, which runs again when it is retried. */
+  job: number | null
+}
+
+/** The move of a project that is not finished; null without one. */
+export async function pendingMove(ctx: Context, id: number): Promise<PendingMove | null> {
+  const [row] = await ctx.db.write
+    .select({
+      storage: repositoryMoves.to_storage,
+      job: jobs.id,
+      attempts: jobs.attempts,
+      error: jobs.last_error,
+      failed_at: jobs.failed_at,
+      running: sql<boolean>`${jobs.worker} is not null and ${jobs.run_at} > pg_catalog.now()`,
+    })
+    .from(repositoryMoves)
+    .innerJoin(jobs, and(eq(jobs.kind, moveRepository.kind), eq(jobs.key, String(id))))
+    .where(eq(repositoryMoves.project_id, id))
+    .orderBy(sql`${jobs.failed_at} desc nulls first`)
+    .limit(1)
+  if (!row) return null
+  const state = row.failed_at ? 'failed' : row.running ? 'running' : 'waiting'
+  return { storage: row.storage, state, attempts: row.attempts, error: row.error, job: row.failed_at ? row.job : null }
+}
 
 /** Runs the move. It first undoes an earlier run that was interrupted (SEC-187). */
 export async function moveProject(ctx: Context, id: number, signal: AbortSignal): Promise<void> {

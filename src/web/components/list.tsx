@@ -27,10 +27,12 @@ interface PagerProps {
   page: number
   perPage: number
   total: number
+  /** False where the total only says whether there is more. */
+  counted?: boolean
 }
 
 /** Links to the pages around this one. */
-export function Pager({ view, page, perPage, total }: PagerProps) {
+export function Pager({ view, page, perPage, total, counted = true }: PagerProps) {
   const last = Math.max(1, Math.ceil(total / perPage))
   if (last === 1 && page === 1) return null
   const to = (number: number) => {
@@ -46,9 +48,7 @@ export function Pager({ view, page, perPage, total }: PagerProps) {
           Previous
         </a>
       )}
-      <span>
-        Page {page} of {last}
-      </span>
+      <span>{counted ? `Page ${page} of ${last}` : `Page ${page}`}</span>
       {page < last && (
         <a href={to(page + 1)} rel="next">
           Next

@@ -204,6 +204,18 @@ describe('the archive of a project', () => {
     expect(await readdir(join(there.dataDir, 'imports'))).toEqual([])
   })
 
+  it('of a project without issues, merge requests and notes becomes one, too (EX-2)', async () => {
+    const plain = await aProject(there.ctx, { creator: to.olga, files: { a: 'a' } })
+    await there.api('post', `${plain.path}/export`, to.olga).expect(202)
+    await there.ctx.jobs.drain()
+    const answer = await fetch(`${there.url}/api/v4${plain.path}/export/download`, { headers: { 'private-token': to.olga.token } })
+    const archive = Buffer.from(await answer.arrayBuffer())
+    const { body } = await there.api('post', '/projects/import', to.admin).field({ path: 'plain' }).attach('file', archive, 'x.tar.gz').expect(201)
+    await there.ctx.jobs.drain()
+    expect((await there.api('get', `/projects/${body.id}/import`, to.admin).expect(200)).body).toMatchObject({ import_status: 'finished' })
+    await there.api('get', `/projects/${body.id}/repository/files/a/raw?ref=main`, to.admin).expect(200, 'a')
+  })
+
   it('gives what others wrote to the ghost user, where they are not (EX-5)', async () => {
     const archive = await archiveOf(here, project, from.olga)
     await there.api('put', `/users/${to.peter.id}`, to.admin).send({ username: 'petra' }).expect(200)

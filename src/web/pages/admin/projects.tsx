@@ -7,6 +7,7 @@ import { listDeletedFirst } from '../../../services/operations/deleted.js'
 import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
 import { listProjects, type ProjectFilter } from '../../../services/projects/list.js'
 import type { ProjectRecord } from '../../../services/projects/load.js'
+import { type PendingMove, pendingMove } from '../../../services/projects/storage-moves.js'
 import { updateProject } from '../../../services/projects/update.js'
 import { Facts, numberText, sizeText } from '../../components/facts.js'
 import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
@@ -21,8 +22,8 @@ import { DeletedRows, ListForm, ListTabs } from './parts.js'
 const AT = '/admin/projects'
 const PER_PAGE = 30
 
-const SORTS = ['last_activity_desc', 'storage_size_desc', 'name_asc', 'created_desc', 'created_asc'] as const
-const SORT_LABELS = ['Active last', 'Largest first', 'By name', 'Newest first', 'Oldest first']
+const SORTS = ['created_desc', 'created_asc', 'last_activity_desc', 'storage_size_desc', 'name_asc'] as const
+const SORT_LABELS = ['Newest first', 'Oldest first', 'Active last', 'Largest first', 'By name']
 const ORDERS = {
   last_activity_desc: ['last_activity_at', 'desc'],
   storage_size_desc: ['storage_size', 'desc'],
@@ -58,7 +59,7 @@ export const adminProjectsPage = page({
     page: paging.page,
     filter: orDefault(oneOf(['all', 'archived', 'deleted']), 'all'),
     name: opt(searchText()),
-    sort: orDefault(oneOf(SORTS), 'last_activity_desc'),
+    sort: orDefault(oneOf(SORTS), 'created_desc'),
   }),
   async show({ ctx, caller, input, view }) {
     const tabs = (
@@ -90,6 +91,7 @@ export const adminProjectsPage = page({
     const filter: ProjectFilter = {
       search: input.name,
       search_namespaces: true,
+      uncounted: true,
       archived: input.filter === 'archived' ? true : undefined,
       order_by,
       sort,
@@ -118,7 +120,7 @@ export const adminProjectsPage = page({
               <ProjectRow key={record.project.id} view={view} record={record} />
             ))}
           </Rows>
-          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} counted={false} />
         </AdminLayout>
       ),
     }
@@ -135,6 +137,7 @@ export const adminProjectPage = page({
     const { project } = await getProjectFor(ctx, caller, String(input.project_id))
     const path = fullPathOf(project)
     const storages = Object.keys(ctx.config.storages)
+    const move = await pendingMove(ctx, project.id)
     const at = `${AT}/${project.id}`
     return {
       title: project.name,
@@ -154,9 +157,10 @@ export const adminProjectPage = page({
               ['Last activity', <Time at={project.last_activity_at} />],
             ]}
           />
-          {!project.marked_for_deletion_at && storages.length > 1 && (
+          {!project.marked_for_deletion_at && (storages.length > 1 || move) && (
             <>
               <h2>Move to another storage</h2>
+              {move && <Moving view={view} move={move} at={at} />}
               <FormTag view={view} action={`${at}/storage`} method="PUT">
                 <SelectField
                   view={view}
@@ -176,6 +180,24 @@ export const adminProjectPage = page({
     }
   },
 })
+
+/** What becomes of a move that is not finished. */
+function Moving({ view, move, at }: { view: PageView; move: PendingMove; at: string }) {
+  const { storage, state, attempts, error, job } = move
+  return (
+    <p class={state === 'failed' ? 'flash alert' : 'flash'}>
+      {state === 'failed' && `The move to ${storage} has failed, after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. `}
+      {state === 'running' && `The repository is being copied to ${storage}. `}
+      {state === 'waiting' && `The move to ${storage} waits${attempts > 0 ? ' to be tried again' : ' for its turn'}. `}
+      {error !== null && <span class="fault">{error}</span>}{' '}
+      {job === null ? (
+        <a href={view.links.prefix + at}>How far is it now?</a>
+      ) : (
+        <a href={`${view.links.prefix}/admin/jobs`}>Try it again, or remove it, in the list of jobs</a>
+      )}
+    </p>
+  )
+}
 
 interface DeletionProps {
   view: PageView

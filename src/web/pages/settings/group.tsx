@@ -1,14 +1,16 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
 import { type GroupSubject, getGroupFor, onGroupSignedIn } from '../../../access/rules.js'
-import { forbidden, invalidRecord } from '../../../failures.js'
+import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { formerPath } from '../../../rules/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
+import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { listGroups } from '../../../services/groups/list.js'
 import { updateGroup } from '../../../services/groups/update.js'
 import { deleteGroup, restoreGroup } from '../../../services/operations/group-deletion.js'
+import { transferGroup } from '../../../services/operations/group-transfer.js'
 import { PictureField, pictureOf } from '../../components/avatar.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { GroupRows } from '../../components/groups.js'
@@ -249,21 +251,27 @@ export const groupAdvancedPage = page({
   at: 'G/-/settings/advanced',
   access: onAdvanced,
   input: z.object({}),
-  async show({ subject, view }) {
+  async show({ ctx, caller, subject, view }) {
     const { group } = subject
+    const waits = group.marked_for_deletion_at !== null
+    const groups = waits || !subject.can('manage_group') ? [] : await groupsToCreateIn(ctx, caller, 'subgroup')
     return {
       title: titled('Advanced settings', subject),
       body: (
         <GroupSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
-          <FormFaults view={view} fields={group.marked_for_deletion_at ? ['full_path'] : ['path', 'full_path']} />
-          {group.marked_for_deletion_at ? <Waiting view={view} subject={subject} /> : <Changes view={view} subject={subject} />}
+          <FormFaults view={view} fields={waits ? ['full_path'] : ['path', 'parent', 'full_path']} />
+          {waits ? (
+            <Waiting view={view} subject={subject} />
+          ) : (
+            <Changes view={view} subject={subject} places={groups.map(({ full_path }) => full_path)} toTop={caller.user.can_create_group} />
+          )}
         </GroupSettings>
       ),
     }
   },
 })
 
-function Changes({ view, subject }: { view: PageView; subject: GroupSubject }) {
+function Changes({ view, subject, ...moving }: { view: PageView; subject: GroupSubject; places: string[]; toTop: boolean }) {
   const { group } = subject
   const days = view.settings.deletion_delay_days
   return (
@@ -280,12 +288,45 @@ function Changes({ view, subject }: { view: PageView; subject: GroupSubject }) {
         />
         <Submit label="Change path" class="" />
       </FormTag>
+      <Moving view={view} subject={subject} {...moving} />
       <h2>Delete</h2>
       <p>
         The group, its subgroups and all their projects are deleted.{' '}
         {days > 0 ? `They are hidden at once, and can be restored for ${days} ${days === 1 ? 'day' : 'days'}.` : 'This cannot be undone.'}
       </p>
       <Confirmed view={view} action={homeOfGroup(subject)} fullPath={group.full_path} label="Delete group" />
+    </>
+  )
+}
+
+function Moving({ view, subject, places, toTop }: { view: PageView; subject: GroupSubject; places: string[]; toTop: boolean }) {
+  const { group } = subject
+  const others = places.filter((path) => !`${path}/`.startsWith(`${group.full_path}/`) && path !== group.full_path.replace(/\/[^/]*$/, ''))
+  const mayRise = group.parent_id !== null && toTop
+  if (!mayRise && others.length === 0) return null
+  return (
+    <>
+      <h2>Transfer</h2>
+      <p>
+        The group moves with its subgroups and projects. Members of the groups above it lose the access that they have by them, and nothing in it
+        stays more visible than its new parent.
+      </p>
+      <FormTag view={view} action={`${homeOfGroup(subject)}/-/transfer`} method="PUT">
+        <Field
+          view={view}
+          name="group[parent]"
+          label="New parent group"
+          list="parents"
+          hint={mayRise ? 'Empty: to the top level.' : undefined}
+          required={!mayRise}
+        />
+        <datalist id="parents">
+          {others.map((path) => (
+            <option key={path} value={path} />
+          ))}
+        </datalist>
+        <Submit label="Transfer group" class="danger" />
+      </FormTag>
     </>
   )
 }
@@ -315,6 +356,27 @@ export const groupPathForm = form({
     await updateGroup(ctx, caller, subject, { path: input.group.path.trim() })
     const moved = await getGroupFor(ctx, caller, String(subject.group.id))
     return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'The path is changed.' })
+  },
+})
+
+export const groupTransferForm = form({
+  at: 'G/-/transfer',
+  method: 'PUT',
+  access: manage,
+  input: z.object({ group: z.object({ parent: text() }) }),
+  on: groupAdvancedPage,
+  async submit({ ctx, caller, subject, input }) {
+    const path = input.group.parent.trim()
+    const refuse = (reason: string) => invalidRecord({ parent: [reason] })
+    const target =
+      path === ''
+        ? null
+        : await getGroupFor(ctx, caller, path).catch((error: unknown) => {
+            throw error instanceof Failure ? refuse('is no group that you may create subgroups in') : error
+          })
+    await transferGroup(ctx, caller, subject, target, (reason) => refuse(`is refused. ${reason}`))
+    const moved = await getGroupFor(ctx, caller, String(subject.group.id))
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'The group is transferred.' })
   },
 })
 

@@ -70,6 +70,7 @@ export const forms: Form[] = [
   group.groupAvatarRemoval,
   group.permissionsForm,
   group.groupPathForm,
+  group.groupTransferForm,
   group.groupRemoval,
   group.groupRestoration,
   protection.branchProtection,
