@@ -37,6 +37,25 @@ describe('the source', () => {
     expect(where(/shell: *true|\bexecSync\b|\bexecFileSync\b|[^.\w]exec\(/)).toEqual([])
   })
 
+  it('revisions that callers name are resolved for them, and not by the repository (GH-28)', () => {
+    // of a project these resolve ids of their own rows and refs; a wiki has no merge requests
+    const OWN = [
+      'content/releases',
+      'content/wiki-history',
+      'content/wikis',
+      'hooks/payloads/push',
+      'hooks/payloads/releases',
+      'ci/pipelines',
+      'repository/push-events',
+      'repository/revisions',
+      'repository/tags',
+      'search/code',
+    ]
+    expect(where(/\b(?:repository|git|Repository)(?:Of\([^()]*\))?\.resolve\(/i).filter((name) => !name.startsWith('git/'))).toEqual(
+      OWN.map((name) => `services/${name}.ts`).sort(),
+    )
+  })
+
   it('texts become SQL as they are nowhere but in the database layer, and code nowhere (SEC-172)', () => {
     expect(where(/\bsql\.raw\(/).filter((name) => !name.startsWith('db/'))).toEqual([])
     expect(where(/from 'pg'/).filter((name) => !name.startsWith('db/'))).toEqual([])

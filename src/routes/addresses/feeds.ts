@@ -32,7 +32,7 @@ import type { IssuableSource } from '../../services/issuables/list.js'
 import { listMergeRequests } from '../../services/issuables/merge-requests/reading/list.js'
 import { loadProjects } from '../../services/projects/load.js'
 import { repositoryOf } from '../../services/repository/repositories.js'
-import { splitRevision } from '../../services/repository/revisions.js'
+import { resolveRevision, splitRevision } from '../../services/repository/revisions.js'
 import { listTags } from '../../services/repository/tags.js'
 import { filterOf as issueFilterOf, filters as issueFilters } from '../issues/filters.js'
 import { filterOf as requestFilterOf, filters as requestFilters } from '../merge-requests/lists.js'
@@ -150,7 +150,7 @@ async function commitsFeed(call: Call): Promise<FeedParts | null> {
   const whole = `${rest}.atom`
   if ((await repository.ref(`refs/heads/${whole}`)) ?? (await repository.ref(`refs/tags/${whole}`))) return null
   const { ref, path: file } = await splitRevision(repository, rest, { alone: true })
-  const found = await repository.resolve(ref)
+  const found = await resolveRevision(ctx, subject, ref)
   if (!found) throw notFound()
   const { commits } = await repository.log({ from: [found.commit], skip: 0, limit: ENTRIES, ...(file && { path: file }) })
   return {

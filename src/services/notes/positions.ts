@@ -89,7 +89,7 @@ function codedLines({ diff, new_path }: FileDiff): CodedLine[] {
   const digest = createHash('sha1').update(new_path).digest('hex')
   let [old, now] = [0, 0]
   return linesOfDiff(diff).map((line) => {
-    const [, before, after] = (line.sign === '@' && /^@@ -(\d+)\S* \+(\d+)/.exec(line.text)) || []
+    const [, before, after] = (line.sign === '@' && /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line.text)) || []
     if (before && after) [old, now] = [Number(before), Number(after)]
     const code = `${digest}_${old}_${now}`
     if (line.old !== null) old = line.old + 1

@@ -5,7 +5,7 @@ import { notFound } from '../../failures.js'
 import type { RepositoryKey } from '../../git/types.js'
 import { findVisibleProject } from '../identity/acting-users.js'
 import { type Compared, type Comparison, comparisonOf } from '../repository/commits/read.js'
-import { repositoryOf } from '../repository/repositories.js'
+import { resolveRevision } from '../repository/revisions.js'
 import { inSameNetwork } from './fork-network.js'
 import { listProjects } from './list.js'
 import { loadProjects } from './load.js'
@@ -49,7 +49,7 @@ export async function compareAcross(
   other: ProjectSubject,
   { from, to, straight }: Compared,
 ): Promise<Comparison> {
-  const [left, right] = await Promise.all([repositoryOf(ctx, other.project).resolve(from), repositoryOf(ctx, subject.project).resolve(to)])
+  const [left, right] = await Promise.all([resolveRevision(ctx, other, from), resolveRevision(ctx, subject, to)])
   if (!left || !right) throw notFound('Ref')
   const reader = ctx.git.openBoth(keyOf(subject), keyOf(other))
   try {

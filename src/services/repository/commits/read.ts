@@ -148,10 +148,9 @@ export async function resolveCompared(ctx: Context, subject: ProjectSubject, { f
 
 /** Compares two revisions (RE-4). */
 export async function compare(ctx: Context, subject: ProjectSubject, compared: Compared): Promise<Comparison> {
-  const repository = repositoryOf(ctx, subject.project)
-  const [left, right] = await Promise.all([compared.from, compared.to].map((revision) => repository.resolve(revision)))
+  const [left, right] = await Promise.all([compared.from, compared.to].map((revision) => resolveRevision(ctx, subject, revision)))
   if (!left || !right) throw notFound('Ref')
-  return comparisonOf(repository, { left: left.commit, right: right.commit, straight: compared.straight })
+  return comparisonOf(repositoryOf(ctx, subject.project), { left: left.commit, right: right.commit, straight: compared.straight })
 }
 
 /** The commits that one commit has and another one has not, and the changes between them. */

@@ -6,6 +6,7 @@ import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
+import { resolveRevision } from '../../../services/repository/revisions.js'
 import { createTag, deleteTag, getTag, listTags } from '../../../services/repository/tags.js'
 import { ArchiveLinks, shortId } from '../../components/code.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
@@ -368,7 +369,7 @@ export const switchPage = page({
     }
     const repository = repositoryOf(ctx, subject.project)
     if (wanted) {
-      const found = await repository.resolve(wanted)
+      const found = await resolveRevision(ctx, subject, wanted)
       if (!found) throw notFound()
       const isThere = path === '' || (await repository.entry(found.commit, path)) !== null
       const to = isThere ? pageOf(wanted) : destination === 'commits' ? links.commits(wanted) : links.tree(wanted)
