@@ -13,7 +13,8 @@ export const conflictsPage = page({
   access: read,
   input: z.object({}),
   async show({ ctx, caller, subject, view }) {
-    const { iid, state, source_branch, target_branch } = subject.request
+    const { request } = subject
+    const { iid, state, source_branch, target_branch } = request
     const title = `Conflicts of !${iid} · ${fullPathOf(subject.project)}`
     if (state === 'opened' && !(await mayResolveConflicts(ctx, caller, subject)))
       return {
@@ -23,9 +24,16 @@ export const conflictsPage = page({
             <RequestHead view={view} subject={subject} tab="/conflicts" />
             <h2>Resolve conflicts</h2>
             <p class="flash alert">
-              You cannot resolve conflicts here: you may not push to <code>{source_branch}</code>
-              {subject.request.source_project_id === subject.project.id ? '' : ' of the source project, or not read the code of this one'}. Who may
-              can do it here, or by commands:
+              You cannot resolve conflicts here:{' '}
+              {subject.may('download_code') ? (
+                <>
+                  you may not push to <code>{source_branch}</code>
+                  {request.source_project_id !== request.project_id && ' of the source project'}.
+                </>
+              ) : (
+                'you may not read the code of this project.'
+              )}{' '}
+              Who may can do it here, or by commands:
             </p>
             <ConflictCommands view={view} subject={subject} />
           </ProjectLayout>

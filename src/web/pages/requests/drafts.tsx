@@ -2,7 +2,7 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { DraftNote } from '../../../services/notes/drafts.js'
 import { Excerpt, placeIn, unsent, wasSent } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { ActionButton, FormTag, Submit, TextField } from '../../components/form.js'
+import { ActionButton, Submit } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import type { PageView } from '../../page.js'
 
@@ -84,14 +84,14 @@ export function ReviewBox({
         {drafts.map((draft) => (
           <Draft key={draft.id} view={view} at={at} draft={draft} back={null} project={project} withLines />
         ))}
-        <FormTag view={view} action={`${at}/drafts/publish`} once>
+        <EditorForm view={view} action={`${at}/drafts/publish`} once>
           <input type="hidden" name="sha" value={head ?? ''} />
-          <TextField view={view} name="summary" label="Summary of the review" rows={3} />
+          <Editor view={view} name="summary" within="review" label="Summary of the review" rows={3} project={project} />
           <div class="toolbar">
             <Submit label="Send review" />
             {mayApprove && <Submit label="Send review and approve" name="verdict" value="approve" class="" />}
           </div>
-        </FormTag>
+        </EditorForm>
         <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard the review" class="danger" />
       </div>
     </section>

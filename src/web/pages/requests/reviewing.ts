@@ -147,6 +147,7 @@ export const reviewRemoval = form({
 export const reviewSending = form({
   at: `${AT}/drafts/publish`,
   method: 'POST',
+  files: true,
   access: writes,
   input: z.object({ summary: orDefault(str(), ''), verdict: opt(oneOf(['approve'])), sha: orDefault(str(), '') }),
   on: mergeRequestPage,
