@@ -333,6 +333,7 @@ export const forms: Form[] = [
   todos.todoDone,
   todos.todoRestoration,
   todos.todosDone,
+  todos.todosRestoration,
   newIssue.newIssueForm,
   ...Object.values(issue.issueNotes),
   issue.issueChange,

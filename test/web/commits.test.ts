@@ -59,6 +59,14 @@ describe('a commit', () => {
     const page = await new TestBrowser(t.url).open(at)
     expect([page.$('.note .prose strong').text(), page.$('button:contains("Comment")').length]).toEqual(['Good', 0])
     expect((await (await signedIn(guest)).open(at)).$('.picks').length).toBe(0)
+    // its author changes it, and gives it an emoji
+    await browser.open(at)
+    const to = (name: string) => browser.page?.$(`a[href*="${name}="]`).first().attr('href') ?? ''
+    expect((await browser.open(to('react'))).$('button[aria-label="tada"]').length).toBe(1)
+    await browser.open(to('edit_note'))
+    expect((await browser.submit('Save comment', { 'note[note]': '**Better**' })).$('.note .prose strong').text()).toBe('Better')
+    const shown = await browser.submit('Comment', { 'note[note]': '**why**', preview: 'note[note]' })
+    expect([shown.$('.preview strong').text(), shown.$('.preview').length]).toEqual(['why', 1])
   })
 
   it('has threads under the lines that they are about, and opens the lines between (WB-67)', async () => {
@@ -73,6 +81,8 @@ describe('a commit', () => {
     const kept = page.$(`form#${button.attr('form')}`).serialize()
     const withForm = await browser.open(`${at}?${kept}&line=${button.attr('value')}`)
     expect(withForm.$('tr.added + tr form').attr('action')).toBe(`${at}/lines`)
+    const seen = await browser.submit('Comment on line', { 'note[note]': '**so**', preview: 'note[note]' })
+    expect([seen.$('tr.added + tr .preview strong').text(), seen.$('.preview').length]).toEqual(['so', 1])
     expect((await browser.submit('Comment on line', { 'note[note]': ' ' })).status).toBe(422)
     const made = await browser.submit('Comment on line', { 'note[note]': `About ${HOSTILE}` })
     expect([made.$('tr.added + tr .prose').text().trim(), made.$('main script').length]).toEqual([`About ${HOSTILE}`, 0])

@@ -191,3 +191,73 @@ it('lines are chosen with shift and a click, and points of pictures by a click (
   }
   await page.context().close()
 }, 120_000)
+
+it('j and k go through the rows of a list and the files of a diff, round and round, and not while something is typed (WB-266)', async () => {
+  const owner = await aUser(t.ctx)
+  const project = await aProject(t.ctx, { creator: owner, visibility: 'private', files: { 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n' } })
+  for (const title of ['first', 'second', 'third']) await t.api('post', `${project.path}/issues`, owner).send({ title }).expect(201)
+  const page = await aWindow(owner)
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.replace(/\s+/g, ' ').trim() ?? '')
+  const after = async (key: string) => {
+    await page.keyboard.press(key)
+    return focused()
+  }
+  await page.goto(`${t.url}/${project.fullPath}/-/issues`)
+  const rows = [await after('j'), await after('j'), await after('j'), await after('j'), await after('k'), await after('k')]
+  expect(rows).toEqual(['third', 'second', 'first', 'third', 'first', 'second'])
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/issues\/2$/)
+  await page.focus('textarea[name="note[note]"]')
+  await page.keyboard.type('jk')
+  expect(await page.inputValue('textarea[name="note[note]"]')).toBe('jk')
+
+  const actions = ['a', 'b', 'c'].map((name) => ({ action: 'update', file_path: `${name}.txt`, content: `${name} ${name}\n` }))
+  const given = { branch: 'topic', start_branch: 'main', commit_message: 'Twice', actions }
+  const { id } = (await t.api('post', `${project.path}/repository/commits`, owner).send(given).expect(201)).body
+  await t.ctx.jobs.drain()
+  const request = await aMergeRequest(t, { project, caller: owner, source: 'topic', files: null })
+  await t.ctx.jobs.drain()
+  for (const at of [`commit/${id}`, `merge_requests/${request.iid}/diffs`]) {
+    // what was typed before is asked about
+    page.once('dialog', (dialog) => dialog.accept())
+    await page.goto(`${t.url}/${project.fullPath}/-/${at}`)
+    const files = [await after('j'), await after('j'), await after('j'), await after('j'), await after('k')]
+    expect(files.map((text) => /[abc]\.txt/.exec(text)?.[0])).toEqual(['a.txt', 'b.txt', 'c.txt', 'a.txt', 'c.txt'])
+    expect(await page.locator('.current').count()).toBe(1)
+    const inView = () =>
+      page.evaluate(() => {
+        const { top, bottom } = (document.activeElement as Element).getBoundingClientRect()
+        return top >= 0 && bottom <= innerHeight
+      })
+    expect(await inView()).toBe(true)
+  }
+  // with an unresolved thread they go there
+  const diff = (await t.api('get', request.path, owner).expect(200)).body.diff_refs
+  const position = { ...diff, position_type: 'text', old_path: 'b.txt', new_path: 'b.txt', new_line: 1 }
+  await t.api('post', `${request.path}/discussions`, owner).send({ body: 'why twice?', position }).expect(201)
+  await page.reload()
+  expect(await after('j')).toContain('why twice?')
+  await page.context().close()
+})
+
+it('a reply in place has a preview (WB-333)', async () => {
+  const owner = await aUser(t.ctx)
+  const project = await aProject(t.ctx, { creator: owner, visibility: 'private', files: { 'a.txt': text(LINES) } })
+  const request = await aMergeRequest(t, { project, caller: owner, source: 'topic', title: 'One' })
+  await t.ctx.jobs.drain()
+  await t.api('post', `${request.path}/discussions`, owner).send({ body: 'first' }).expect(201)
+  const page = await aWindow(owner)
+  await page.goto(`${t.url}/${project.fullPath}/-/merge_requests/${request.iid}`)
+  const reply = page.locator('details.reply')
+  for (const round of ['one', 'two']) {
+    await reply.locator('summary').click()
+    await reply.locator('textarea').fill(`**${round}**`)
+    await reply.getByRole('button', { name: 'Preview' }).click()
+    await reply.locator('.preview strong', { hasText: round }).waitFor()
+    // the thread is replaced in place: its new form is an editor, too
+    await reply.getByRole('button', { name: 'Reply', exact: true }).click()
+    await page.locator('.thread article.note .prose strong', { hasText: round }).waitFor()
+    expect(await reply.locator('.preview').count()).toBe(0)
+  }
+  await page.context().close()
+})

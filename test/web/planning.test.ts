@@ -283,8 +283,10 @@ describe('labels and milestones', () => {
   })
 })
 
+const tokenOf = ({ page }: TestBrowser) => ({ authenticity_token: String(page?.$('[name=authenticity_token]').first().val()) })
+
 describe('what waits for me', () => {
-  it('is counted in the header, done, undone and done at once (WB-129)', async () => {
+  it('is counted in the header, done, undone and done at once (WB-129, WB-332)', async () => {
     const [owner, who] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: owner, developer: who, visibility: 'private' })
     for (const title of [EVIL, 'two', 'three'])
@@ -299,7 +301,19 @@ describe('what waits for me', () => {
     await browser.submit('Done')
     expect(browser.page?.$('.waits').text()).toContain('To-dos 2')
     expect((await browser.submit('Undo')).$('.waits').text()).toContain('To-dos 3')
+    await browser.submit('Done')
     expect((await browser.submit('Mark all as done')).$('.waits').text()).toContain('To-dos 0')
+    // brings back those of this click alone, not the one that was done before
+    const other = await signedIn(owner)
+    const undone = await browser.submit('Undo')
+    expect([undone.$('.waits').text(), undone.text.includes('2 are in the list again.')]).toEqual(['Reviews 0Issues 3To-dos 2', true])
+    const { at } = await browser.submit('Mark all as done')
+    const moment = new URLSearchParams(at.split('?')[1]).get('all_done') ?? ''
+    await other.open(at)
+    expect((await other.submit('Undo', { moment })).text).toContain('0 are in the list again.')
+    for (const wrong of ['x', '-1', '9e99'])
+      expect((await browser.post('/dashboard/todos/bulk_restore', { ...tokenOf(browser), _method: 'patch', moment: wrong })).status).toBeLessThan(500)
+    expect((await browser.open('/dashboard/todos')).$('.waits').text()).toContain('To-dos 0')
     expect((await browser.open('/dashboard/todos?state=done')).$('.rows > li').length).toBe(3)
     expect((await browser.open('/dashboard/issues')).$('.rows .title').length).toBe(3)
     expect((await browser.open(`/dashboard/issues?assignee_username=${owner.username}`)).$('.rows .title').length).toBe(0)

@@ -411,7 +411,52 @@ describe('conflicts', () => {
     await t.ctx.jobs.drain()
     expect((await browser.open(at)).text).toContain('There are no conflicts with main.')
     const stranger = await signedIn(await aUser(t.ctx))
-    expect((await stranger.open(`${at}/conflicts`)).status).toBe(403)
+    expect((await stranger.open(`${at}/conflicts`)).text).toContain('You cannot resolve conflicts here')
+    const authenticity_token = String(stranger.page?.$('[name=authenticity_token]').first().val())
+    const sent = { authenticity_token, head: 'a', start: 'b', message: 'c', 'files[f0][path]': 'b', 'files[f0][take]': 'ours' }
+    const answer = await stranger.post(`${at}/resolve_conflicts`, sent)
+    expect([answer.status, answer.text.includes('resolved')]).toEqual([403, false])
+  })
+
+  it('with a fork are resolved in the fork by who may push there, and others read the commands (WB-331)', async () => {
+    const [owner, forker] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'a.txt': text(LINES), b: 'b\n' } })
+    const { id, path_with_namespace: fullPath } = (await t.api('post', `${project.path}/fork`, forker).expect(201)).body
+    await t.ctx.jobs.drain()
+    const fork: TestProject = { id, path: `/projects/${id}`, fullPath, creator: forker }
+    await commit(fork, 'topic', { 'a.txt': text(changed) }, { start_branch: 'main' })
+    const request = { source_branch: 'topic', target_branch: 'main', target_project_id: project.id, title: 'From a fork' }
+    await t.api('post', `${fork.path}/merge_requests`, forker).send(request).expect(201)
+    await commit(project, 'main', { 'a.txt': text(LINES.with(1, 'deux')) })
+    await t.api('get', `${project.path}/merge_requests/1`, forker).expect(200)
+    await t.ctx.jobs.drain()
+    const at = `/${project.fullPath}/-/merge_requests/1`
+    const other = await signedIn(owner)
+    const refused = await other.open(`${at}/conflicts`)
+    expect([refused.status, refused.$('form[action$=resolve_conflicts]').length]).toEqual([200, 0])
+    expect(refused.text).toContain('you may not push to topic of the source project')
+    expect(refused.$('pre.plain').text()).toContain(`git fetch http://roost.test/${project.fullPath}.git main\ngit merge FETCH_HEAD\n`)
+    const browser = await signedIn(forker)
+    expect((await browser.open(at)).$(`a[href="${at}/conflicts"]`).text()).toBe('Resolve conflicts')
+    await browser.open(`${at}/conflicts`)
+    // nothing of the target is in the fork before
+    const start = (await t.api('get', `${project.path}/repository/branches/main`, owner).expect(200)).body.commit.id
+    await t.api('get', `${fork.path}/repository/commits/${start}`, forker).expect(404)
+    const edited = { 'files[f0][take]': 'edit', 'files[f0][content]': text(LINES.with(1, 'TWO deux')) }
+    await commit(fork, 'topic', { more: 'x\n' })
+    expect((await browser.submit('Commit to topic', edited)).text).toContain('The branches have changed since this page was opened')
+    expect((await browser.submit('Commit to topic', edited)).text).toContain('The conflicts are resolved.')
+    await t.ctx.jobs.drain()
+    const { body: head } = await t.api('get', `${fork.path}/repository/branches/topic`, forker).expect(200)
+    expect(head.commit.parent_ids[1]).toBe(start)
+    const { body } = await t.api('get', `${fork.path}/repository/files/a.txt?ref=topic`, forker).expect(200)
+    expect(Buffer.from(body.content, 'base64').toString()).toBe(text(LINES.with(1, 'TWO deux')))
+    await t.api('get', `${project.path}/merge_requests/1`, owner).expect(200)
+    await t.ctx.jobs.drain()
+    expect((await browser.open(at)).text).toContain('There are no conflicts with main.')
+    // and without the code of the target there is nothing to resolve
+    await t.api('put', project.path, owner).send({ repository_access_level: 'private' }).expect(200)
+    expect((await browser.open(`${at}/conflicts`)).status).not.toBe(500)
   })
 })
 
@@ -488,5 +533,49 @@ describe('what a merge request costs', () => {
     for (let i = 1; i < 30; i++) await note(i)
     expect(await costs()).toEqual(few)
     expect(few['']).toBeLessThanOrEqual(30)
+  })
+})
+
+describe('the editor of answers', () => {
+  it('previews and takes files in replies, comments on lines, drafts and changes (WB-333)', async () => {
+    const { owner, at } = await aReview()
+    const browser = await signedIn(owner)
+    const evil = '**bold** <img src=x onerror=alert(1)>'
+    const preview = async (button: string, field = 'note[note]') => {
+      const page = await browser.submit(button, { 'note[note]': evil, preview: field })
+      const editor = page.$('.editor:has(.preview)')
+      expect([button, editor.length, editor.find('strong').text(), editor.find('[onerror]').length]).toEqual([button, 1, 'bold', 0])
+      expect(editor.find('textarea').val()).toBe(evil)
+      // the other fields of this name have nothing of it
+      expect(page.$('textarea').filter((_, each) => page.$(each).val() === evil).length).toBe(1)
+      return page
+    }
+    await beginComment(browser, at, '_2')
+    expect((await preview('Comment now')).$('tr.under #comment .preview').length).toBe(1)
+    const attached = await browser.submit('Comment now', { 'note[note]': 'see', attach: 'note[note]', upload: new File(['x'], 'x.txt') })
+    expect(attached.$('#comment textarea').val()).toMatch(/^see\n\n\[x\.txt\]\(\/uploads\//)
+    await browser.submit('Comment now', { how: 'now' })
+    await beginComment(browser, at, '_3')
+    await browser.submit('Add to review', { 'note[note]': 'a draft', how: 'review' })
+    await browser.open(at)
+    expect((await preview('Save draft')).$('.draft .preview').length).toBe(1)
+    expect((await browser.submit('Save draft', { 'note[note]': 'another draft' })).$('.draft-text').text()).toBe('another draft')
+    await preview('Reply')
+    expect((await browser.submit('Reply')).$('.thread:not(.draft) .note .prose strong').length).toBe(1)
+    const edit = browser.page?.$('a[href*=edit_note]').first().attr('href') ?? ''
+    await browser.open(edit)
+    expect((await preview('Save comment')).text).not.toContain('The comment as it is now')
+  })
+
+  it('keeps an answer to a thread that is gone on the page of an issue (WB-333)', async () => {
+    const { owner, project } = await aReview()
+    const { iid } = (await t.api('post', `${project.path}/issues`, owner).send({ title: 'one' }).expect(201)).body
+    const thread = (await t.api('post', `${project.path}/issues/${iid}/discussions`, owner).send({ body: 'first' }).expect(201)).body
+    const browser = await signedIn(owner)
+    await browser.open(`/${project.fullPath}/-/issues/${iid}`)
+    await t.api('delete', `${project.path}/issues/${iid}/notes/${thread.notes[0].id}`, owner).expect(204)
+    const page = await browser.submit('Reply', { 'note[note]': 'not lost <b>' })
+    expect([page.status, page.$(`form[action$="/issues/${iid}/notes"] textarea`).val()]).toEqual([422, 'not lost <b>'])
+    expect(page.text).toContain('The thread is gone')
   })
 })

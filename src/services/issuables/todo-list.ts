@@ -158,16 +158,17 @@ export async function restoreTodo(ctx: Context, caller: SignedIn, id: number): P
   return getTodo(ctx, caller, id)
 }
 
-/** Marks all todos of the caller that match the filters done (TO-3). */
+/** Marks all todos of the caller that match the filters done (TO-3). Returns the moment that these have in common. */
 export async function finishAllTodos(
   ctx: Context,
   caller: SignedIn,
   { action, author_id, project_id, group_id, type }: Omit<TodoFilter, 'state' | 'id'>,
-): Promise<void> {
+): Promise<Date> {
   const below = sql`${todos.project_id} in (select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${group_id ?? 0})`
+  const moment = ctx.now()
   await ctx.db.write
     .update(todos)
-    .set({ state: 'done', updated_at: ctx.now() })
+    .set({ state: 'done', updated_at: moment })
     .where(
       and(
         eq(todos.user_id, caller.user.id),
@@ -179,4 +180,14 @@ export async function finishAllTodos(
         type && eq(todos.target_type, type),
       ),
     )
+  return moment
+}
+
+/** Makes those pending again that were marked done together at this moment, and not touched since (WB-332). Returns how many. */
+export async function restoreTodosOf(ctx: Context, caller: SignedIn, moment: Date): Promise<number> {
+  const { rowCount } = await ctx.db.write
+    .update(todos)
+    .set({ state: 'pending', updated_at: ctx.now() })
+    .where(and(eq(todos.user_id, caller.user.id), eq(todos.state, 'done'), eq(todos.updated_at, moment)))
+  return rowCount ?? 0
 }

@@ -132,6 +132,7 @@ addEventListener('beforeunload', (event) => {
 // Reviews: links and forms with `data-into` replace a part of the page by what it is on the next page, in place.
 function enhance(part) {
   for (const time of part.querySelectorAll('time[datetime]')) time.textContent = ago(Date.parse(time.dateTime))
+  for (const editor of part.querySelectorAll('.editor')) edit(editor)
   part.querySelector('[autofocus]')?.focus()
 }
 
@@ -170,7 +171,9 @@ addEventListener('submit', async (event) => {
   const { into } = form.dataset
   if (!into || event.defaultPrevented) return
   event.preventDefault()
-  const body = new URLSearchParams(new FormData(form, submitter))
+  const data = new FormData(form, submitter)
+  data.delete('upload')
+  const body = new URLSearchParams(data)
   if (submitter) submitter.disabled = true
   if (await replace(into, form.action, { method: 'POST', body }).catch(() => false)) return
   if (submitter) {
@@ -265,7 +268,7 @@ addEventListener('keydown', (event) => {
 })
 
 // The editor: buttons for marks, a preview and files without a reload, completion, and drafts.
-for (const editor of document.querySelectorAll('.editor')) {
+function edit(editor) {
   const text = editor.querySelector('textarea')
   const form = text.form
   const insert = (value, from = text.selectionStart, to = text.selectionEnd) => {
@@ -275,8 +278,8 @@ for (const editor of document.querySelectorAll('.editor')) {
   }
 
   const tools = editor.querySelector('.tools')
-  tools.hidden = false
-  tools.addEventListener('click', ({ target }) => {
+  if (tools) tools.hidden = false
+  tools?.addEventListener('click', ({ target }) => {
     const { mark } = target.dataset
     if (!mark) return
     const { selectionStart: from, selectionEnd: to, value } = text
@@ -289,7 +292,7 @@ for (const editor of document.querySelectorAll('.editor')) {
   })
   text.addEventListener('keydown', (event) => {
     const key = (event.ctrlKey || event.metaKey) && event.key.toLowerCase()
-    if (key === 'b' || key === 'i') {
+    if (tools && (key === 'b' || key === 'i')) {
       event.preventDefault()
       tools.querySelector(`[data-mark="${key === 'b' ? '**' : '_'}"]`).click()
     } else if (key === 'enter') form.requestSubmit()
@@ -299,7 +302,8 @@ for (const editor of document.querySelectorAll('.editor')) {
   const ask = async (data) => {
     const answer = await fetch(form.action, { method: 'POST', body: data, headers: { accept: 'text/html' } })
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
-    return [...page.querySelectorAll('.editor')].find((each) => each.querySelector('textarea')?.name === text.name)
+    const editors = [...page.querySelectorAll('.editor')]
+    return editors.find((each) => each.querySelector('textarea')?.id === text.id) ?? editors.at(-1)
   }
   const preview = editor.querySelector('[name=preview]')
   preview.addEventListener('click', async (event) => {
@@ -339,6 +343,7 @@ for (const editor of document.querySelectorAll('.editor')) {
 
   if (editor.dataset.complete) complete(editor, text, insert)
 }
+for (const editor of document.querySelectorAll('.editor')) edit(editor)
 
 // Completion of @ # ! ~ % and : while a text is typed.
 function complete(editor, text, insert) {

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { ParameterBag } from '../../http/form.js'
 import { emojiOf } from '../../lib/text/emoji.js'
@@ -10,7 +11,7 @@ import type { PageView } from '../page.js'
 import { Avatar } from './avatar.js'
 import { linesOf, Unified } from './diff/diff.js'
 import { Editor, EditorForm } from './editor.js'
-import { ActionButton, Checkbox, FormFaults, FormTag, Submit, TextField } from './form.js'
+import { ActionButton, FormFaults, FormTag, Submit, TextField } from './form.js'
 import { Badge } from './list.js'
 import { Prose } from './markup.js'
 import { Time } from './time.js'
@@ -25,6 +26,8 @@ export interface ShownSuggestion {
 export interface DiscussionParts {
   /** The address of what the notes are about, without the prefix of the service. */
   at: string
+  /** The project of the texts; null for none. */
+  project: ProjectSubject | null
   /** The rendered texts by the ids of the notes; a text with suggestions is in parts, with one between each two. */
   texts: ReadonlyMap<number, string[]>
   awards: ReadonlyMap<number, NoteAward[]>
@@ -178,15 +181,17 @@ export const Excerpt = ({ note }: { note: Pick<NoteRecord['note'], 'excerpt'> })
   </div>
 )
 
-function ReplyForm({ view: page, at, back, discussion, mayReview, mayResolve }: ThreadProps) {
+function ReplyForm({ view: page, at, project, back, discussion, mayReview, mayResolve }: ThreadProps) {
   const view = wasSent(page, (values) => values['discussion_id'] === discussion.id) ? page : unsent(page)
   const first = discussion.notes[0] as NoteRecord
+  const number = new URLSearchParams(page.address.split('?')[1]).get('page')
   return (
     <details class="reply" open={view.submitted !== null}>
       <summary>Reply</summary>
-      <FormTag view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
+      <EditorForm view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
         {back && <input type="hidden" name="back" value={back} />}
-        <TextField view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required />
+        {number !== null && !back && <input type="hidden" name="page" value={number} />}
+        <Editor view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required project={project} />
         {mayReview && mayResolve(first) && (
           <div class="check">
             <input type="checkbox" id={`resolve_${first.note.id}`} name="resolve" value={isResolved(discussion) ? 'false' : 'true'} />
@@ -197,7 +202,7 @@ function ReplyForm({ view: page, at, back, discussion, mayReview, mayResolve }: 
           <Submit label="Reply" class="" />
           {mayReview && <Submit label="Add to review" name="how" value="review" class="" />}
         </div>
-      </FormTag>
+      </EditorForm>
     </details>
   )
 }
@@ -306,11 +311,11 @@ export function Awards({ view, action, awards, mayAward, back, into, more }: Awa
 }
 
 /** The form that changes a note; what another has written meanwhile is shown beside what was typed (WB-91). */
-function EditForm({ view, at, back, record: { note } }: DiscussionParts & { view: PageView; record: NoteRecord }) {
-  const conflict = view.submitted !== null
+function EditForm({ view, at, project, back, record: { note } }: DiscussionParts & { view: PageView; record: NoteRecord }) {
+  const conflict = view.submitted !== null && !view.submitted.preview
   return (
     <article class="note" id={`note_${note.id}`}>
-      <FormTag view={view} action={`${at}/notes/${note.id}`} method="PUT" attributes={{ 'data-into': `note_${note.id}` }}>
+      <EditorForm view={view} action={`${at}/notes/${note.id}`} method="PUT" attributes={{ 'data-into': `note_${note.id}` }}>
         <FormFaults view={view} fields={['note']} />
         {back && <input type="hidden" name="back" value={back} />}
         <input type="hidden" name="edit_note" value={note.id} />
@@ -321,14 +326,23 @@ function EditForm({ view, at, back, record: { note } }: DiscussionParts & { view
             <pre class="plain">{note.note}</pre>
           </details>
         )}
-        <TextField view={view} name="note[note]" within={`edit_${note.id}`} label="Edit comment" value={note.note} rows={8} required autofocus />
+        <Editor
+          view={view}
+          name="note[note]"
+          within={`edit_${note.id}`}
+          label="Edit comment"
+          value={note.note}
+          required
+          autofocus
+          project={project}
+        />
         <div class="toolbar">
           <Submit label="Save comment" />
           <a href={`${view.links.prefix}${back ?? at}#note_${note.id}`} data-into={`note_${note.id}`}>
             Cancel
           </a>
         </div>
-      </FormTag>
+      </EditorForm>
       <ActionButton
         view={view}
         action={`${at}/notes/${note.id}`}
@@ -398,9 +412,9 @@ const SystemNote = ({ view, record, text }: { view: PageView; record: NoteRecord
 )
 
 /** Whether it was this form that was refused: many forms of a page have fields of the same name. */
-const wasSent = ({ submitted }: PageView, isThis: (values: ParameterBag) => boolean) => submitted !== null && isThis(submitted.values)
+export const wasSent = ({ submitted }: PageView, isThis: (values: ParameterBag) => boolean) => submitted !== null && isThis(submitted.values)
 
-const unsent = (view: PageView): PageView => ({ ...view, submitted: null })
+export const unsent = (view: PageView): PageView => ({ ...view, submitted: null })
 
 interface CommentProps {
   view: PageView
@@ -409,18 +423,21 @@ interface CommentProps {
   hint: string
   /** The threads of the page: an answer to another one, which is gone, is kept here. */
   discussions: DiscussionRecord[]
+  /** The drafts of the page, likewise. */
+  drafts?: { id: number }[]
+  children?: ComponentChildren
 }
 
-/** The form of a new comment. */
-export function CommentForm({ view: page, at, project, hint, discussions }: CommentProps) {
-  const isOwn = ({ edit_note, discussion_id }: ParameterBag) =>
-    edit_note === undefined && (discussion_id === undefined || !discussions.some(({ id }) => id === discussion_id))
+/** The form of a new comment; `children` are its further fields. */
+export function CommentForm({ view: page, at, project, hint, discussions, drafts = [], children }: CommentProps) {
+  const isOwn = ({ edit_note, discussion_id, draft_id }: ParameterBag) =>
+    edit_note === undefined && !discussions.some(({ id }) => id === discussion_id) && !drafts.some(({ id }) => String(id) === draft_id)
   const view = wasSent(page, isOwn) ? page : unsent(page)
   return (
     <EditorForm view={view} action={`${at}/notes`} once>
       <FormFaults view={view} fields={['note']} />
       <Editor view={view} name="note[note]" label="Comment" rows={5} hint={hint} required project={project} />
-      <Checkbox view={view} name="thread" label="Start a thread, which has to be resolved" />
+      {children}
       <Submit label="Comment" />
     </EditorForm>
   )

@@ -12,6 +12,9 @@ interface Props {
   rows?: number
   hint?: string
   required?: boolean
+  autofocus?: boolean
+  /** One of several fields of this name on a page: it has no row of tools, and no draft in the browser. */
+  within?: string
   /** The project that the text belongs to, for completion and uploads; null for none. */
   project: ProjectSubject | null
 }
@@ -28,22 +31,24 @@ const TOOLS = [
 ] as const
 
 /** A text in Markdown, which can be seen before it is saved (WB-121) and to which files are attached (WB-122). */
-export function Editor({ view, name, label, value, rows = 8, hint, required, project }: Props) {
+export function Editor({ view, name, label, value, rows = 8, hint, required, autofocus, within, project }: Props) {
   const preview = view.submitted?.preview?.field === name ? view.submitted.preview.html : null
   const links = project && projectLinks(view, fullPathOf(project.project))
   return (
     <div class="editor" {...(links && view.viewer && { 'data-complete': links.page('autocomplete_sources') })}>
-      <Labelled view={view} name={name} label={label} hint={hint}>
+      <Labelled view={view} name={name} label={label} hint={hint} within={within}>
         {(aria) => (
           <>
-            <div class="tools" role="toolbar" aria-label={`Format: ${label}`} hidden>
-              {TOOLS.map(([mark, title, text]) => (
-                <button key={mark} type="button" data-mark={mark} title={title} aria-label={title}>
-                  {text}
-                </button>
-              ))}
-            </div>
-            <textarea name={name} rows={rows} required={required} data-draft={name} {...aria}>
+            {!within && (
+              <div class="tools" role="toolbar" aria-label={`Format: ${label}`} hidden>
+                {TOOLS.map(([mark, title, text]) => (
+                  <button key={mark} type="button" data-mark={mark} title={title} aria-label={title}>
+                    {text}
+                  </button>
+                ))}
+              </div>
+            )}
+            <textarea name={name} rows={rows} required={required} autofocus={autofocus} {...(!within && { 'data-draft': name })} {...aria}>
               {`\n${typed(view, name) ?? value ?? ''}`}
             </textarea>
           </>

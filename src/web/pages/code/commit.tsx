@@ -16,8 +16,9 @@ import { signatureOfCommit } from '../../../services/repository/commits/signatur
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PipelineBadge, shortId } from '../../components/code.js'
 import { DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
-import { Discussions, Thread } from '../../components/discussion.js'
-import { Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { CommentForm, Discussions, Thread, unsent } from '../../components/discussion.js'
+import { Editor, EditorForm } from '../../components/editor.js'
+import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -69,7 +70,7 @@ const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: Proje
 export const commitPage = page({
   at: 'P/-/commit/:sha',
   access: onProject('download_code'),
-  input: z.object({ sha: str(), ...views, open: opt(str()), on: opt(str()), line: opt(str()), edit: opt(rowId()) }),
+  input: z.object({ sha: str(), ...views, open: opt(str()), on: opt(str()), line: opt(str()), edit_note: opt(rowId()), react: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const about = await aboutCommit(ctx, subject, input.sha)
@@ -83,7 +84,7 @@ export const commitPage = page({
     const action = `${within(subject)}/commit/${commit.oid}`
     const [whole, parts] = await Promise.all([
       openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
-      discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit }),
+      discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit_note, react: input.react }),
     ])
     const files = diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file))
     const [first = '', ...others] = commit.message.split('\n')
@@ -109,7 +110,7 @@ export const commitPage = page({
                 <Thread {...parts} view={view} discussion={discussion} inPlace />
               </div>
             ))}
-            {isNew && <LineComment view={view} action={action} file={file} place={key} />}
+            {isNew && <LineComment project={subject} view={view} action={action} file={file} place={key} />}
           </>
         )
       },
@@ -191,18 +192,13 @@ export const commitPage = page({
           <Discussions {...parts} view={view} discussions={elsewhere} />
           {discussions.total > discussions.items.length && <p class="dim">{discussions.total - discussions.items.length} more are in the API.</p>}
           {mayComment && (
-            <FormTag view={view} action={`${action}/notes`}>
-              {view.submitted?.values['pick'] === undefined && !isOnLine && <FormFaults view={view} fields={['note']} />}
-              <TextField
-                view={isOnLine ? { ...view, submitted: null } : view}
-                name="note[note]"
-                label="Comment"
-                rows={4}
-                hint="In Markdown."
-                required
-              />
-              <Submit label="Comment" class="" />
-            </FormTag>
+            <CommentForm
+              view={isOnLine || view.submitted?.values['pick'] !== undefined ? unsent(view) : view}
+              at={action}
+              project={subject}
+              discussions={discussions.items}
+              hint="In Markdown."
+            />
           )}
         </ProjectLayout>
       ),
@@ -239,16 +235,38 @@ const LineForm = ({ view, file }: { view: PageView; file: FileDiff }) => {
   )
 }
 
-const LineComment = ({ view, action, file, place }: { view: PageView; action: string; file: FileDiff; place: string }) => (
+const LineComment = ({
+  view,
+  action,
+  project,
+  file,
+  place,
+}: {
+  view: PageView
+  action: string
+  project: ProjectSubject
+  file: FileDiff
+  place: string
+}) => (
   <div class="box note" id="comment">
-    <FormTag view={view} action={`${action}/lines`}>
+    <EditorForm view={view} action={`${action}/lines`}>
       <FormFaults view={view} fields={['note']} />
       <input type="hidden" name="path" value={file.new_path} />
       <input type="hidden" name="line" value={place} />
       <input type="hidden" name="on" value={fileAnchor(file.new_path)} />
-      <TextField view={view} within="line" name="note[note]" label="Comment on this line" rows={4} hint="In Markdown." required autofocus />
+      <Editor
+        view={view}
+        within="line"
+        name="note[note]"
+        label="Comment on this line"
+        rows={4}
+        hint="In Markdown."
+        required
+        autofocus
+        project={project}
+      />
       <Submit label="Comment on line" class="" />
-    </FormTag>
+    </EditorForm>
   </div>
 )
 
@@ -272,6 +290,7 @@ export const commitNotes = noteForms({
 export const lineCommentForm = form({
   at: 'P/-/commit/:sha/lines',
   method: 'POST',
+  files: true,
   access: onCommit,
   input: z.object({ path: str(), line: str(), note: z.object({ note: orDefault(str(), '') }) }),
   on: commitPage,

@@ -26,7 +26,7 @@ import { aboutIssue } from '../../../services/notes/noteables.js'
 import { updateIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { createBranch } from '../../../services/repository/branches.js'
 import { Avatar } from '../../components/avatar.js'
-import { Discussions } from '../../components/discussion.js'
+import { CommentForm, Discussions } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Badge, Pager } from '../../components/list.js'
@@ -139,18 +139,13 @@ export const issuePage = page({
               />
               <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
               {reader && subject.may('create_note') && (
-                <EditorForm view={view} action={`${at}/notes`} once>
-                  <Editor
-                    view={view}
-                    name="note[note]"
-                    label="Comment"
-                    rows={5}
-                    hint="Markdown; lines such as /close or /assign me are carried out."
-                    required
-                    project={subject}
-                  />
-                  <Submit label="Comment" />
-                </EditorForm>
+                <CommentForm
+                  view={view}
+                  at={at}
+                  project={subject}
+                  discussions={discussions}
+                  hint="Markdown; lines such as /close or /assign me are carried out."
+                />
               )}
               {mayUpdate && (
                 <ActionButton

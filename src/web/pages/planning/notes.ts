@@ -57,6 +57,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
   reply: form({
     at: `${at}/discussions/:discussion_id/notes`,
     method: 'POST',
+    files: true,
     access: access('create_note'),
     input: text.extend({ discussion_id: str(), how: opt(str()), resolve: opt(bool()) }),
     on,
@@ -79,6 +80,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
   change: form({
     at: `${at}/notes/:note_id`,
     method: 'PUT',
+    files: true,
     access: access('create_note'),
     input: text.extend({ note_id, before: opt(str()) }),
     on,

@@ -25,7 +25,7 @@ import {
 import { listAwards, toggleAward } from '../../../services/notes/award-emoji.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutSnippet } from '../../../services/notes/noteables.js'
-import { Discussions } from '../../components/discussion.js'
+import { CommentForm, Discussions } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, SelectField, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
@@ -404,13 +404,7 @@ export const projectSnippetPage = page({
             {...(await discussionParts(ctx, caller, about, { at: action, discussions, edit: input.edit_note, react: input.react }))}
           />
           <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
-          {mayNote && (
-            <EditorForm view={view} action={`${action}/notes`} once>
-              <FormFaults view={view} fields={['note']} />
-              <Editor view={view} name="note[note]" label="Comment" rows={5} hint="Markdown." required project={subject} />
-              <Submit label="Comment" />
-            </EditorForm>
-          )}
+          {mayNote && <CommentForm view={view} at={action} project={subject} discussions={discussions} hint="Markdown." />}
         </ProjectLayout>
       ),
     }

@@ -92,6 +92,7 @@ export async function discussionParts(
   const mayEdit = ({ note }: NoteRecord) => mayWrite && !note.system && (note.author_id === user.id || subject.can('manage_notes'))
   return {
     at,
+    project: subject,
     texts: new Map(texts),
     awards,
     suggestions: new Map(suggestions),

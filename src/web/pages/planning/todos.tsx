@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
-import { oneOf, oneOfOrBlank, opt, orDefault, paging, rowId } from '../../../http/params.js'
-import { finishAllTodos, finishTodo, listTodos, restoreTodo, type TodoRecord } from '../../../services/issuables/todo-list.js'
+import { int, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId } from '../../../http/params.js'
+import { finishAllTodos, finishTodo, listTodos, restoreTodo, restoreTodosOf, type TodoRecord } from '../../../services/issuables/todo-list.js'
 import { ActionButton } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
@@ -10,6 +10,8 @@ import { form, page, Redirect } from '../../page.js'
 
 const PER_PAGE = 20
 const AT = '/dashboard/todos'
+/** The last moment that is a date. */
+const MAX_MOMENT = 8_640_000_000_000_000
 
 const ACTIONS: Record<TodoRecord['todo']['action'], string> = {
   assigned: 'assigned you',
@@ -27,12 +29,21 @@ const filters = {
   type: opt(oneOfOrBlank(['Issue', 'MergeRequest'])),
 }
 
+/** The moment at which to-dos were marked as done together, in milliseconds. */
+const moment = int({ min: 0, max: MAX_MOMENT })
+
 export const todosPage = page({
   at: AT,
   access: signedIn,
-  input: z.object({ state: orDefault(oneOf(['pending', 'done']), 'pending'), done: opt(rowId()), page: paging.page, ...filters }),
+  input: z.object({
+    state: orDefault(oneOf(['pending', 'done']), 'pending'),
+    done: opt(rowId()),
+    all_done: opt(moment),
+    page: paging.page,
+    ...filters,
+  }),
   async show({ ctx, caller, input, view }) {
-    const { state, done, ...given } = input
+    const { state, done, all_done, ...given } = input
     const { items, total } = await listTodos(ctx, caller, { ...given, state, per_page: PER_PAGE })
     const isPending = state === 'pending'
     const at = view.links.prefix + AT
@@ -49,6 +60,12 @@ export const todosPage = page({
           {done !== undefined && (
             <div class="flash undo">
               Marked as done. <ActionButton view={view} action={`${AT}/${done}/restore`} method="PATCH" label="Undo" />
+            </div>
+          )}
+          {all_done !== undefined && (
+            <div class="flash undo">
+              All are marked as done.{' '}
+              <ActionButton view={view} action={`${AT}/bulk_restore`} method="PATCH" label="Undo" fields={{ moment: String(all_done) }} />
             </div>
           )}
           <nav class="tabs" aria-label="State">
@@ -132,7 +149,18 @@ export const todosDone = form({
   access: signedIn,
   input: z.object(filters),
   async submit({ ctx, caller, input: { project_id, author_id, type } }) {
-    await finishAllTodos(ctx, caller, { project_id, author_id, type })
-    return new Redirect(AT, { notice: 'All are marked as done. They are in the list of what is done.' })
+    const done = await finishAllTodos(ctx, caller, { project_id, author_id, type })
+    return new Redirect(`${AT}?all_done=${done.getTime()}`)
+  },
+})
+
+export const todosRestoration = form({
+  at: `${AT}/bulk_restore`,
+  method: 'PATCH',
+  access: signedIn,
+  input: z.object({ moment }),
+  async submit({ ctx, caller, input }) {
+    const count = await restoreTodosOf(ctx, caller, new Date(input.moment))
+    return new Redirect(AT, { notice: count === 1 ? 'One is in the list again.' : `${count} are in the list again.` })
   },
 })

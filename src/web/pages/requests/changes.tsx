@@ -19,7 +19,8 @@ import { repositoryOf } from '../../../services/repository/repositories.js'
 import { shortId } from '../../components/code.js'
 import { Counts, countsOf, DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Thread } from '../../components/discussion.js'
-import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Editor, EditorForm } from '../../components/editor.js'
+import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
@@ -352,7 +353,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
             <ThreadBox key={discussion.id} shown={shown} discussion={discussion} />
           ))}
           {[...(drafted?.file ?? []), ...(drafted?.outdated ?? [])].map((draft) => (
-            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} />
+            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} project={shown.parts.project} />
           ))}
           {isNew && <NewComment shown={shown} file={file} line={null} />}
           {outdated.length > 0 && (
@@ -384,7 +385,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
             <ThreadBox key={discussion.id} shown={shown} discussion={discussion} />
           ))}
           {mine.map((draft) => (
-            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} />
+            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} project={shown.parts.project} />
           ))}
           {isNew && <NewComment shown={shown} file={file} line={line} />}
         </>
@@ -570,7 +571,7 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
   const size = line ? null : shown.size
   return (
     <div class="box thread" id="comment">
-      <FormTag view={view} action={`${parts.at}/discussions`} once>
+      <EditorForm view={view} action={`${parts.at}/discussions`} once>
         <FormFaults view={view} fields={['note']} />
         {Object.entries(fields).map(([name, value]) => (
           <input key={name} type="hidden" name={`position[${name}]`} value={value} />
@@ -578,7 +579,7 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
         {Object.entries(here).map(([name, value]) => (
           <input key={name} type="hidden" name={name} value={value} />
         ))}
-        <TextField
+        <Editor
           view={view}
           name="note[note]"
           within="new"
@@ -587,6 +588,7 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
           rows={4}
           required
           autofocus
+          project={parts.project}
         />
         {line && place?.line?.new === line.new && (
           <Field
@@ -626,7 +628,7 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
             Cancel
           </a>
         </div>
-      </FormTag>
+      </EditorForm>
     </div>
   )
 }

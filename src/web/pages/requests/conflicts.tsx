@@ -1,20 +1,45 @@
 import { z } from 'zod'
 import { fullPathOf } from '../../../access/rules.js'
 import { oneOf, opt, orDefault, str } from '../../../http/params.js'
-import { loadConflicts, resolveConflicts } from '../../../services/issuables/merge-requests/merging/conflicts.js'
+import { loadConflicts, mayResolveConflicts, resolveConflicts } from '../../../services/issuables/merge-requests/merging/conflicts.js'
 import { FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
-import { AT, addressOf, RequestHead, read } from './parts.js'
+import { AT, addressOf, ConflictCommands, RequestHead, read } from './parts.js'
 
 /** The conflicts of a merge request in its texts: one side is taken, or the text is edited (WB-110). */
 export const conflictsPage = page({
   at: `${AT}/conflicts`,
   access: read,
   input: z.object({}),
-  async show({ ctx, subject, view }) {
-    const found = await loadConflicts(ctx, subject)
-    const { source_branch, target_branch } = subject.request
+  async show({ ctx, caller, subject, view }) {
+    const { request } = subject
+    const { iid, state, source_branch, target_branch } = request
+    const title = `Conflicts of !${iid} · ${fullPathOf(subject.project)}`
+    if (state === 'opened' && !(await mayResolveConflicts(ctx, caller, subject)))
+      return {
+        title,
+        body: (
+          <ProjectLayout view={view} subject={subject} tab="merge_requests">
+            <RequestHead view={view} subject={subject} tab="/conflicts" />
+            <h2>Resolve conflicts</h2>
+            <p class="flash alert">
+              You cannot resolve conflicts here:{' '}
+              {subject.may('download_code') ? (
+                <>
+                  you may not push to <code>{source_branch}</code>
+                  {request.source_project_id !== request.project_id && ' of the source project'}.
+                </>
+              ) : (
+                'you may not read the code of this project.'
+              )}{' '}
+              Who may can do it here, or by commands:
+            </p>
+            <ConflictCommands view={view} subject={subject} />
+          </ProjectLayout>
+        ),
+      }
+    const found = await loadConflicts(ctx, caller, subject)
     if (!found) return new Redirect(addressOf(subject), { notice: 'There are no conflicts.' })
     const choices = [
       ['ours', `Use ${source_branch}`],
@@ -22,7 +47,7 @@ export const conflictsPage = page({
       ['edit', 'Use the text below'],
     ] as const
     return {
-      title: `Conflicts of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      title,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <RequestHead view={view} subject={subject} tab="/conflicts" />
@@ -37,6 +62,7 @@ export const conflictsPage = page({
                   </li>
                 ))}
               </ul>
+              <ConflictCommands view={view} subject={subject} />
             </div>
           )}
           {found.others.length === 0 && (

@@ -14,7 +14,7 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField }
 import { Time } from '../../components/time.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
-import { addressOf } from './parts.js'
+import { addressOf, ConflictCommands } from './parts.js'
 
 export interface Merging {
   record: SingleMergeRequest
@@ -181,26 +181,16 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
 }
 
 /** How conflicts are resolved: by a page for texts, or by commands. */
-function Conflicts({ view, subject, mayPush }: { view: PageView; subject: MergeRequestSubject; mayPush: boolean }) {
-  const { request } = subject
-  const [source, target] = [request.source_branch, request.target_branch].map(quoted)
-  const isFork = request.source_project_id !== request.project_id
-  return (
-    <>
-      There are conflicts with <code>{request.target_branch}</code>.{' '}
-      {mayPush && !isFork && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>Resolve conflicts</a>}
-      <details>
-        <summary>Resolve them by commands</summary>
-        <pre class="plain">
-          {`git fetch origin\ngit switch ${source}\ngit merge ${isFork ? 'upstream' : 'origin'}/${target}\n# resolve the conflicts in the files that git names\ngit add --all\ngit commit\ngit push origin ${source}`}
-        </pre>
-      </details>
-    </>
-  )
-}
-
-/** A word of a shell. */
-const quoted = (text: string) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+const Conflicts = ({ view, subject, mayPush }: { view: PageView; subject: MergeRequestSubject; mayPush: boolean }) => (
+  <>
+    There are conflicts with <code>{subject.request.target_branch}</code>.{' '}
+    {mayPush && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>Resolve conflicts</a>}
+    <details>
+      <summary>Resolve them by commands</summary>
+      <ConflictCommands view={view} subject={subject} />
+    </details>
+  </>
+)
 
 function MergeForm({ record, messages, view, subject, status }: BoxProps & { status: string }) {
   const { request, rules, pipeline_status: pipeline } = record

@@ -77,3 +77,21 @@ export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
     </>
   )
 }
+
+/** A word of a shell. */
+const quoted = (text: string) => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
+/** Resolves conflicts in a clone of the source project. */
+export function ConflictCommands({ view, subject }: Pick<HeadProps, 'view' | 'subject'>) {
+  const { request, project } = subject
+  const [source, target] = [request.source_branch, request.target_branch].map(quoted)
+  const merge =
+    request.source_project_id === request.project_id
+      ? `git merge origin/${target}`
+      : `git fetch ${quoted(view.links.http(fullPathOf(project)))} ${target}\ngit merge FETCH_HEAD`
+  return (
+    <pre class="plain">
+      {`git fetch origin\ngit switch ${source}\n${merge}\n# resolve the conflicts in the files that git names\ngit add --all\ngit commit\ngit push origin ${source}`}
+    </pre>
+  )
+}

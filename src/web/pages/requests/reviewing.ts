@@ -54,6 +54,7 @@ const commentInput = changesInput
 export const lineComment = form({
   at: `${AT}/discussions`,
   method: 'POST',
+  files: true,
   access: writes,
   input: commentInput,
   on: requestChangesPage,
@@ -110,6 +111,7 @@ const draft_id = rowId()
 export const draftChange = form({
   at: `${AT}/drafts/:draft_id`,
   method: 'PUT',
+  files: true,
   access: writes,
   input: z.object({ draft_id, note, back }),
   on: mergeRequestPage,
@@ -145,6 +147,7 @@ export const reviewRemoval = form({
 export const reviewSending = form({
   at: `${AT}/drafts/publish`,
   method: 'POST',
+  files: true,
   access: writes,
   input: z.object({ summary: orDefault(str(), ''), verdict: opt(oneOf(['approve'])), sha: orDefault(str(), '') }),
   on: mergeRequestPage,

@@ -9,7 +9,7 @@ import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
 import { PipelineBadge, shortId } from '../../components/code.js'
 import { CommentForm, Discussions, isUnresolved, SelectedSuggestions } from '../../components/discussion.js'
-import { ActionButton, FormTag } from '../../components/form.js'
+import { ActionButton, Checkbox, FormTag } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { Reactions } from '../../components/reactions.js'
@@ -77,6 +77,7 @@ export const mergeRequestPage = page({
               <ReviewBox
                 view={view}
                 at={at}
+                project={subject}
                 drafts={drafts}
                 head={request.sha}
                 mayApprove={merging.approvals.user_can_approve && !merging.approvals.user_has_approved}
@@ -94,8 +95,11 @@ export const mergeRequestPage = page({
                   at={at}
                   project={subject}
                   discussions={discussions}
+                  drafts={drafts}
                   hint="Markdown; lines such as /approve or /assign me are carried out."
-                />
+                >
+                  <Checkbox view={view} name="thread" label="Start a thread, which has to be resolved" />
+                </CommentForm>
               )}
               {mayUpdate && (isOpen || request.state === 'closed') && (
                 <ActionButton

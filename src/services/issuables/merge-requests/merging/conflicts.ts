@@ -1,14 +1,16 @@
 import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
-import { conflict, forbidden, invalidRecord, refused } from '../../../../failures.js'
+import { conflict, forbidden, invalidRecord, nullOnFailure, refused } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import type { Commit, Oid } from '../../../../git/types.js'
 import { hasMarks, type Side, takeSide } from '../../../../rules/reviews/conflict-marks.js'
-import { branchProtectionsOf, mayPushTo } from '../../../repository/protection.js'
+import { copyCommits } from '../../../repository/object-copies.js'
 import { moveRefs } from '../../../repository/push/door.js'
 import { checkQuota } from '../../../repository/quotas.js'
 import { repositoryOf, signatureOf } from '../../../repository/repositories.js'
+import { branchOptions } from '../reading/after-merge.js'
 import { methodNotAllowed } from './merge.js'
 import { refuseLongMessage } from './messages.js'
 
@@ -36,14 +38,36 @@ export interface Conflicts {
 
 const HEADS = 'refs/heads/'
 
-/** The conflicts of a merge request within one project, for those who may push its source branch; null without any (WB-110). */
-export async function loadConflicts(ctx: Context, { request, ...subject }: MergeRequestSubject): Promise<Conflicts | null> {
-  const { project } = subject
-  if (request.state !== 'opened' || request.source_project_id !== project.id) throw methodNotAllowed()
-  if (!mayPushTo(subject, await branchProtectionsOf(ctx, project.id), request.source_branch)) throw forbidden()
+/** The project whose branch the caller may push to resolve conflicts; 403 for everybody else. */
+async function pushedSource(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<ProjectSubject> {
+  const { request, project } = subject
+  if (request.state !== 'opened') throw methodNotAllowed()
+  const { source } = await branchOptions(ctx, caller, subject)
+  // the result has the commits of the target (SEC-43)
+  if (!source || (source.project.id !== project.id && !subject.can('download_code'))) throw forbidden()
+  return source
+}
+
+/** Whether the caller may resolve conflicts, as far as rights go. */
+export async function mayResolveConflicts(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<boolean> {
+  return (await nullOnFailure(pushedSource(ctx, caller, subject))) !== null
+}
+
+/**
+ * The conflicts of a merge request, for those who may push its source branch; null without any (WB-110). The target's
+ * repository has both sides: nothing comes into that of a fork before it is resolved (WB-331).
+ */
+export async function loadConflicts(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<Conflicts | null> {
+  const { request, project } = subject
+  const source = await pushedSource(ctx, caller, subject)
   const repository = repositoryOf(ctx, project)
-  const [head, start] = await Promise.all([repository.ref(HEADS + request.source_branch), repository.ref(HEADS + request.target_branch)])
-  if (!head || !start || (await repository.canMerge(start, head))) return null
+  const [head, start] = await Promise.all([
+    repositoryOf(ctx, source.project).ref(HEADS + request.source_branch),
+    repository.ref(HEADS + request.target_branch),
+  ])
+  if (!head || !start) return null
+  if (!(await repository.commit(head))) throw conflict('The newest commits of the source branch are being read: try again in a moment')
+  if (await repository.canMerge(start, head)) return null
   await checkQuota(ctx, repository)
   const merged = await repository.draftConflicted(head, start)
   if (!merged) return null
@@ -77,7 +101,8 @@ export interface Resolution {
 /** Resolves all conflicts as a merge commit on the source branch, with the rules of every push (WB-110). */
 export async function resolveConflicts(ctx: Context, caller: SignedIn, subject: MergeRequestSubject, given: Resolution): Promise<Commit> {
   refuseLongMessage(given.message)
-  const found = await loadConflicts(ctx, subject)
+  const source = await pushedSource(ctx, caller, subject)
+  const found = await loadConflicts(ctx, caller, subject)
   if (!found || found.head !== given.head || found.start !== given.start)
     throw conflict('The branches have changed since this page was opened: look at the conflicts again')
   const { head, start, marked, files, others } = found
@@ -98,8 +123,14 @@ export async function resolveConflicts(ctx: Context, caller: SignedIn, subject: 
   const { source_branch, target_branch } = subject.request
   const message = given.message.trim() || `Merge branch '${target_branch}' into '${source_branch}'`
   const oid = await repository.writeCommit({ tree: drafted.tree, parents: [head, start], author: own, committer: own, message })
+  if (source.project.id !== subject.project.id) {
+    await checkQuota(ctx, repositoryOf(ctx, source.project))
+    const from = { storage: subject.project.storage, id: subject.project.id, kind: 'project' } as const
+    const into = { ...from, storage: source.project.storage, id: source.project.id }
+    if (!(await copyCommits(ctx, caller.user.id, from, into, { commits: [oid], have: [head] }))) throw forbidden()
+  }
   try {
-    await moveRefs(ctx, subject, caller.user.id, [{ ref: HEADS + source_branch, old: head, new: oid }])
+    await moveRefs(ctx, source, caller.user.id, [{ ref: HEADS + source_branch, old: head, new: oid }])
   } catch (error) {
     if (error instanceof RefChanged) throw conflict('The source branch was changed meanwhile')
     throw error
