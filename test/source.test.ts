@@ -38,7 +38,7 @@ describe('the source', () => {
   })
 
   it('revisions that callers name are resolved for them, and not by the repository (GH-28)', () => {
-    // of a project these resolve ids of their own rows and refs; a wiki has no merge requests
+    // of a project these resolve ids of rows and refs; a wiki has no merge requests
     const OWN = [
       'content/releases',
       'content/wiki-history',

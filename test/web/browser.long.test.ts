@@ -251,7 +251,7 @@ describe('without scripts', () => {
         await page.keyboard.press('Space')
         await page.getByRole('button', { name: 'Create token' }).focus()
         await page.keyboard.press('Enter')
-        const token = await page.getByLabel('Token').inputValue()
+        const token = await page.getByLabel('Token', { exact: true }).inputValue()
         await t.api('get', '/user', { token }).expect(200)
         await page.locator('details.menu summary').focus()
         await page.keyboard.press('Enter')

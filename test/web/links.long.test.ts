@@ -264,7 +264,7 @@ async function mayWrite(fullPath: string, who: TestUser | null): Promise<boolean
 }
 
 describe('every address that the service gives', () => {
-  it('leads whoever may see the thing to its page, and nobody else (WB-330)', async () => {
+  it('leads those who may see the thing to its page, and no others (WB-330)', async () => {
     const faults: string[] = []
     const shown: Record<string, number> = {}
     let placed = 0

@@ -418,7 +418,7 @@ describe('conflicts', () => {
     expect([answer.status, answer.text.includes('resolved')]).toEqual([403, false])
   })
 
-  it('with a fork are resolved in the fork by who may push there, and others read the commands (WB-331)', async () => {
+  it('with a fork are resolved in the fork by those who may push there, and others read the commands (WB-331)', async () => {
     const [owner, forker] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'a.txt': text(LINES), b: 'b\n' } })
     const { id, path_with_namespace: fullPath } = (await t.api('post', `${project.path}/fork`, forker).expect(201)).body
