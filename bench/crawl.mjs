@@ -123,7 +123,10 @@ const textLines = (content) => {
 async function compare(folder, start, head) {
   const commits = linesOf(await read(folder, 'rev-list', head))
   const at = (page, commit, path) => `${start}/-/${page}/${commit}/${inUrl(path)}`
-  const cells = ($, selector) => $(selector).toArray().map((cell) => $(cell).text()) // biome-ignore format: one call
+  const cells = ($, selector) =>
+    $(selector)
+      .toArray()
+      .map((cell) => $(cell).text())
   for (let i = 0; i < SAMPLES; i++) {
     const commit = pick(commits)
     const files = await filesOf(folder, commit)
@@ -163,7 +166,9 @@ async function compare(folder, start, head) {
   async function compareLog({ commit, path, url }) {
     if (path.some((byte) => byte > 127)) return differs('log', url, null, null)
     const $ = load((await shown(url)).bytes.toString('utf8'))
-    const ours = $('.rows .actions code').toArray().map((cell) => /\/commit\/(\w+)/.exec($(cell).closest('a').attr('href'))?.[1]) // biome-ignore format: one call
+    const ours = $('.rows .actions code')
+      .toArray()
+      .map((cell) => /\/commit\/(\w+)/.exec($(cell).closest('a').attr('href'))?.[1])
     const theirs = linesOf(await read(folder, 'log', '--follow', '-M50%', '--format=%H', commit, '--', path.toString()))
     differs('log', url, ours.join(' '), theirs.slice(0, LISTED).join(' '))
   }

@@ -96,11 +96,23 @@ export async function reviews(bench) {
       times.push(await timed(() => open(path)))
       waits.push(await held())
     }
-    const part = (name, at) => rank(waits.map((each) => each[name]), at).toFixed(0) // biome-ignore format: one line
+    const part = (name, at) =>
+      rank(
+        waits.map((each) => each[name]),
+        at,
+      ).toFixed(0)
     process.stdout.write(
       `page of ${what}: ${rank(times, 0.5).toFixed(0)} ms, loop held ${part('all', 0.5)} ms, at most ${part('all', 1)}, first ${waits[0].ran}, ran ${part('ran', 0.5)}, at most ${part('ran', 1)}\n`,
     )
-    bench.figure(`event loop, for ${what}`, rank(waits.map(({ ran }) => ran), 0.9), 50, 'ms') // biome-ignore format: one line
+    bench.figure(
+      `event loop, for ${what}`,
+      rank(
+        waits.map(({ ran }) => ran),
+        0.9,
+      ),
+      50,
+      'ms',
+    )
   }
 }
 
@@ -142,7 +154,10 @@ async function aRequest(bench, name, { files, threads }) {
     }
   const commit = (changed, mark) =>
     `commit refs/heads/${changed ? 'topic' : 'main'}\nmark :${mark}\ncommitter A <a@example.com> 0 +0000\ndata 1\nx\n${changed ? 'from :1\n' : ''}` +
-    blobs.filter((blob) => blob.changed === changed).map(({ i, text }) => `M 100644 inline src/m${i % 30}/file${i}.ts\ndata ${text.length}\n${text}\n`).join('') // biome-ignore format: one line
+    blobs
+      .filter((blob) => blob.changed === changed)
+      .map(({ i, text }) => `M 100644 inline src/m${i % 30}/file${i}.ts\ndata ${text.length}\n${text}\n`)
+      .join('')
   const directory = join(bench.scratch, name)
   git(bench.scratch, ['init', '-q', '--bare', directory])
   git(directory, ['fast-import', '--quiet'], `${commit(false, 1)}${commit(true, 2)}`)

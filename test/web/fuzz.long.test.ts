@@ -152,7 +152,9 @@ it(
       if (answer.status === 422) {
         // what was typed into a field of several lines is in the form that is shown again
         const $ = load(answer.html)
-        const typed = $('form textarea').toArray().map((each) => String($(each).val())) // biome-ignore format: one line
+        const typed = $('form textarea')
+          .toArray()
+          .map((each) => String($(each).val()))
         const [, text] = [...body].find(([name, value]) => $(`textarea[name="${name}"]`).length > 0 && value.trim().length > 3) ?? []
         if (text !== undefined && !text.includes('\0') && !/[\ud800-\udfff]/.test(text)) {
           kept++

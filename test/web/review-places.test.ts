@@ -211,7 +211,11 @@ describe('lists and boards', () => {
     await issue({ title: 'three' })
     const browser = await signedIn(owner)
     const at = `/${project.fullPath}/-/boards`
-    const cards = () => browser.page?.$('.card .title').toArray().map((each) => browser.page?.$(each).text()) // biome-ignore format: one line
+    const cards = () =>
+      browser.page
+        ?.$('.card .title')
+        .toArray()
+        .map((each) => browser.page?.$(each).text())
     for (const [query, left] of [
       ['label_name[]=bug', ['one']],
       [`assignee_username=${owner.username}`, ['two']],
