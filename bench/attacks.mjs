@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { call, gitProcesses, startService } from './kill.mjs'
+import { LOOP } from './loop.mjs'
 import { sshKeyPair } from './ssh-keys.mjs'
 
 /**
@@ -28,27 +29,7 @@ const GIT = {
  * Prints once a second, to standard error, the longest time the event loop was blocked, and how much of it the main
  * thread was running; the rest it waited for a core. Without kernel figures both are the same.
  */
-const MONITOR = `
-import { readFileSync } from 'node:fs'
-const ran = () => {
-  try {
-    return Number(readFileSync('/proc/self/task/' + process.pid + '/schedstat', 'utf8').split(' ')[0]) / 1e6
-  } catch {
-    return performance.now()
-  }
-}
-let then = performance.now()
-let ranThen = ran()
-let held = 0
-let longest = 0
-setInterval(() => {
-  const now = performance.now()
-  const ranNow = ran()
-  held = Math.max(held, now - then)
-  longest = Math.max(longest, ranNow - ranThen)
-  then = now
-  ranThen = ranNow
-}, 5).unref()
+const MONITOR = `${LOOP}
 setInterval(() => {
   process.stderr.write('loop ' + held.toFixed(1) + ' ran ' + longest.toFixed(1) + String.fromCharCode(10))
   held = longest = 0

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { brotliCompressSync } from 'node:zlib'
 import { call, native, postgresOf, ticks, timed } from '../harness.mjs'
+import { LOOP } from '../loop.mjs'
 import { git } from '../repository.mjs'
 
 const PASSWORD = 'long enough 0815'
@@ -17,25 +18,8 @@ const agent = new http.Agent({ keepAlive: true })
 
 const rank = (times, part) => [...times].sort((a, b) => a - b)[Math.floor((times.length - 1) * part)]
 
-/**
- * Looks every 5 ms how long the event loop was held at most, and how long its thread ran in that time without waiting
- * for a core. Writes both when it gets SIGUSR2, and begins anew.
- */
-export const MONITOR = `
-import { readFileSync, writeFileSync } from 'node:fs'
-const ran = () => Number(readFileSync('/proc/self/task/' + process.pid + '/schedstat', 'utf8').split(' ')[0]) / 1e6
-let then = performance.now()
-let ranThen = ran()
-let held = 0
-let longest = 0
-setInterval(() => {
-  const now = performance.now()
-  const ranNow = ran()
-  held = Math.max(held, now - then)
-  longest = Math.max(longest, ranNow - ranThen)
-  then = now
-  ranThen = ranNow
-}, 5).unref()
+/** Writes both figures of the loop when it gets SIGUSR2, and begins anew. */
+const MONITOR = `${LOOP}
 process.on('SIGUSR2', () => {
   writeFileSync(process.env.LOOP_FILE, held.toFixed(1) + ' ' + longest.toFixed(1))
   held = longest = 0

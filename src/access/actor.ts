@@ -12,6 +12,18 @@ export interface ActorUser {
   projects_limit: number
 }
 
+/** The attributes of a user that access checks need, without the others of its row. */
+export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: ActorUser): ActorUser => ({
+  id,
+  username,
+  name,
+  email,
+  admin,
+  external,
+  can_create_group,
+  projects_limit,
+})
+
 /** The credential a call came with. */
 export interface ActorToken {
   /** 0 for a session, which is no token. */

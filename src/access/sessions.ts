@@ -6,7 +6,7 @@ import type { Context } from '../context.js'
 import { members, namespaceAncestry, namespaces, sessions, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { digestOf } from '../lib/crypto/secret.js'
-import type { ActorUser, SignedIn } from './actor.js'
+import { type ActorUser, actorOf, type SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
 import { actorColumns } from './authenticate.js'
 import { membershipCounts, qualified } from './roles.js'
@@ -135,17 +135,6 @@ export async function findSession(ctx: Context, value: string | undefined, addre
 /** Whether administrators may act as a user: people whose account is in use, but for other administrators (WB-203). */
 export const mayBeImpersonated = ({ state, kind, removal, admin }: Pick<typeof users.$inferSelect, 'state' | 'kind' | 'removal' | 'admin'>) =>
   state === 'active' && kind === 'human' && removal === null && !admin
-
-const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: ActorUser): ActorUser => ({
-  id,
-  username,
-  name,
-  email,
-  admin,
-  external,
-  can_create_group,
-  projects_limit,
-})
 
 interface Demanded {
   two_factor_enabled: boolean

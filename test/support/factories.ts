@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../src/access/actor.js'
+import { actorOf } from '../../src/access/actor.js'
 import { getProjectFor } from '../../src/access/rules.js'
 import type { Scope } from '../../src/access/scopes.js'
 import type { Context } from '../../src/context.js'
@@ -7,7 +8,7 @@ import { applicationSettings, members, users } from '../../src/db/schema/index.j
 import type { Settings } from '../../src/services/core/settings.js'
 import { createGroup, type NewGroup } from '../../src/services/groups/create.js'
 import { createToken } from '../../src/services/identity/tokens.js'
-import { actorOf, createUser, type NewUser, type User } from '../../src/services/identity/users.js'
+import { createUser, type NewUser, type User } from '../../src/services/identity/users.js'
 import { createProject, type NewProject } from '../../src/services/projects/create.js'
 import { createCommit } from '../../src/services/repository/commits/create.js'
 

@@ -151,7 +151,7 @@ const MAX_LINE = 16 * 1024 * 1024
 
 const fileOf = (folder: string, table: string) => join(folder, `${table}.jsonl`)
 
-/** A fault of an archive, which its importer is told. */
+/** What is wrong with an archive; the message becomes the `import_error` of the project. */
 export class ArchiveFault extends Error {
   override name = 'ArchiveFault'
 }
@@ -315,11 +315,9 @@ async function redirect(tx: Transaction, table: string, columns: Column[], ghost
   if (columns.some(({ name }) => name === 'project_id')) refers.push(['project_id', ['projects', 'row']])
   for (const [column, [target, loss]] of refers) {
     if (!columns.some(({ name }) => name === column)) continue
-    const kinds = typeof target === 'string' ? [[null, target] as const] : Object.entries(target.of)
-    const found = kinds.map(([kind, to]) => {
-      const applies = kind === null || typeof target === 'string' ? 'true' : `t.${target.type} = '${kind}'`
-      return `(select m.new from map_${to} m where m.old = t.${column} and ${applies})`
-    })
+    const mapped = (to: string, condition = '') => `(select m.new from map_${to} m where m.old = t.${column}${condition})`
+    const found =
+      typeof target === 'string' ? [mapped(target)] : Object.entries(target.of).map(([kind, to]) => mapped(to, ` and t.${target.type} = '${kind}'`))
     await tx.execute(sql.raw(`alter table staged_${table} add column was_${column} boolean`))
     await tx.execute(
       sql.raw(`update staged_${table} t set was_${column} = true, ${column} = coalesce(${found.join(', ')}) where t.${column} is not null`),
@@ -332,11 +330,9 @@ async function redirect(tx: Transaction, table: string, columns: Column[], ghost
 
 async function updateProject(tx: Transaction, columns: Column[], projectId: number): Promise<void> {
   const set = columns.filter(({ name }) => !PROJECT_COLUMNS_LEFT_OUT.has(name)).map(({ name }) => `${name} = s.${name}`)
+  set.push('creator_id = coalesce(s.creator_id, p.creator_id)')
   await fitting('projects', () =>
     tx.execute(sql.raw(`update public.projects p set ${set.join(', ')} from staged_projects s where p.id = ${projectId}`)),
-  )
-  await tx.execute(
-    sql.raw(`update public.projects p set creator_id = s.creator_id from staged_projects s where p.id = ${projectId} and s.creator_id is not null`),
   )
 }
 

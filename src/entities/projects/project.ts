@@ -138,6 +138,12 @@ export const Project = z
   })
   .meta({ id: 'Project', description: 'A project.' })
 
+/** What the views of imports and archives show of a project. */
+function presentIdentity(record: ProjectRecord, view: View) {
+  const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
+  return { id, description, name, name_with_namespace, path, path_with_namespace, created_at }
+}
+
 /** The import status of a project (OT-7). */
 export const ProjectImport = z
   .strictObject({ ...identity, import_status: Project.shape.import_status, import_error: z.string().nullable() })
@@ -148,20 +154,9 @@ export const ProjectImport = z
  * (companions 6).
  */
 export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
-  const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
   const { import_status, import_error } = record.project
   const sees = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
-  return {
-    id,
-    description,
-    name,
-    name_with_namespace,
-    path,
-    path_with_namespace,
-    created_at,
-    import_status,
-    import_error: sees ? import_error : null,
-  }
+  return { ...presentIdentity(record, view), import_status, import_error: sees ? import_error : null }
 }
 
 /** The archive of a project (EX-3). */
@@ -178,18 +173,14 @@ export function presentProjectExport(
   export_status: z.infer<typeof ProjectExport>['export_status'],
   view: View,
 ): z.infer<typeof ProjectExport> {
-  const { id, description, name, name_with_namespace, path, path_with_namespace, created_at, web_url } = presentBasicProject(record, view)
   const made = export_status === 'finished' || export_status === 'regeneration_in_progress'
+  const page = view.links.project(`${record.namespace.full_path}/${record.project.path}`)
   return {
-    id,
-    description,
-    name,
-    name_with_namespace,
-    path,
-    path_with_namespace,
-    created_at,
+    ...presentIdentity(record, view),
     export_status,
-    _links: made ? { api_url: view.links.api(`/projects/${id}/export/download`), web_url: `${web_url}/-/exports/archive.tar.gz` } : undefined,
+    _links: made
+      ? { api_url: view.links.api(`/projects/${record.project.id}/export/download`), web_url: `${page}/-/exports/archive.tar.gz` }
+      : undefined,
   }
 }
 

@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm'
-import { actingAs, type Caller, type SignedIn } from '../../access/actor.js'
+import { actingAs, actorOf, type Caller, type SignedIn } from '../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { nullOnFailure } from '../../failures.js'
-import { actorOf } from './users.js'
 
 /** A caller for work that a user requested earlier and that runs now without their token. */
 export const actingUser = (user: typeof users.$inferSelect): SignedIn => actingAs(actorOf(user))

@@ -1,10 +1,9 @@
 import { eq, sql } from 'drizzle-orm'
-import type { ActorUser } from '../../access/actor.js'
+import { type ActorUser, actorOf } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { sshKeys, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { SshKey } from './keys.js'
-import { actorOf } from './users.js'
 
 /** Minimum time between two recorded uses of a key. */
 const LAST_USED_INTERVAL_MS = 60_000

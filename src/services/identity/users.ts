@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
-import type { ActorUser, Caller } from '../../access/actor.js'
+import type { Caller } from '../../access/actor.js'
 import { qualified } from '../../access/roles.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -345,15 +345,3 @@ export async function findByEmail(ctx: Context, { user: viewer }: Pick<Caller, '
     .where(sql`lower(${users.email}) = ${email} and ${users.confirmed_at} is not null and ${users.state} = 'active'`)
   return { user: user ?? null, hash: createHash('md5').update(email).digest('hex') }
 }
-
-/** The attributes of a user that access checks need. */
-export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: User): ActorUser => ({
-  id,
-  username,
-  name,
-  email,
-  admin,
-  external,
-  can_create_group,
-  projects_limit,
-})

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import { actingAs, type SignedIn } from '../../access/actor.js'
+import { actingAs, actorOf, type SignedIn } from '../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context, PushEvent } from '../../context.js'
 import { refIntents, users } from '../../db/schema/index.js'
@@ -7,7 +7,6 @@ import { type Commit, type GitRepository, type Oid, type RefUpdate, ZERO } from 
 import { closingReferences, type IssueReference } from '../../rules/references.js'
 import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../activity/cross-references.js'
 import { resolveIssues } from '../activity/referenced-issues.js'
-import { actorOf } from '../identity/users.js'
 import { closeIssue } from './issues/update.js'
 
 type Repository = Pick<GitRepository, 'commit' | 'headBranch' | 'log' | 'ref'>

@@ -1,6 +1,6 @@
-import { actingAs, type SignedIn } from '../../access/actor.js'
+import { actingAs, actorOf, type SignedIn } from '../../access/actor.js'
 import { Failure, failureText } from '../../failures.js'
-import { actorOf, loadUser } from '../../services/identity/users.js'
+import { loadUser } from '../../services/identity/users.js'
 import type { World } from '../world.js'
 
 /** A response of the API. */
