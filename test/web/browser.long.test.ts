@@ -15,7 +15,7 @@ beforeAll(async () => {
   browser = await launchChromium()
   user = await aUser(t.ctx)
   const files = {
-    'README.md': '# Hello\n\n- [x] done\n\n| a | b |\n|---|---|\n| 1 | 2 |\n',
+    'README.md': `# Hello\n\n- [x] done\n\n| a | b |\n|---|---|\n| 1 | ${'`wide`'.repeat(40)} |\n\n    ${'a long line '.repeat(40)}\n`,
     'src/a.ts': 'export const a = 1\n'.repeat(30),
     'docs/guide.md': 'x',
     'table.csv': `name,count\n${'a,1\n'.repeat(3)}`,

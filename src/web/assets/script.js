@@ -32,7 +32,12 @@ function ago(moment) {
   return unit === 'second' ? 'just now' : relative.format(Math.round(seconds / length), unit)
 }
 
-for (const time of document.querySelectorAll('time[datetime]')) time.textContent = ago(Date.parse(time.dateTime))
+// What is wider than its box can be scrolled by keyboard; not every browser lets it be reached by itself.
+function prepare(part) {
+  for (const time of part.querySelectorAll('time[datetime]')) time.textContent = ago(Date.parse(time.dateTime))
+  for (const box of part.querySelectorAll('.prose pre, .prose table')) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0
+}
+prepare(document)
 
 // Copy buttons are shown only where they work.
 for (const button of document.querySelectorAll('[data-copy]')) {
@@ -131,7 +136,7 @@ addEventListener('beforeunload', (event) => {
 
 // Reviews: links and forms with `data-into` replace a part of the page by what it is on the next page, in place.
 function enhance(part) {
-  for (const time of part.querySelectorAll('time[datetime]')) time.textContent = ago(Date.parse(time.dateTime))
+  prepare(part)
   for (const editor of part.querySelectorAll('.editor')) edit(editor)
   part.querySelector('[autofocus]')?.focus()
 }

@@ -339,7 +339,7 @@ function answered({ status }: HookAttempt['attempt']) {
 }
 
 const Headers = ({ headers }: { headers: Record<string, string> }) => (
-  <pre class="wrapped">
+  <pre>
     <code>
       {Object.entries(headers)
         .map(([name, value]) => `${name}: ${value}`)
@@ -356,7 +356,7 @@ const Body = ({ text }: { text: string }) =>
     <p class="dim">Without a body.</p>
   ) : (
     <>
-      <pre class="wrapped">
+      <pre>
         <code>{text.slice(0, MAX_SHOWN)}</code>
       </pre>
       {text.length > MAX_SHOWN && <p class="hint">{`${text.length - MAX_SHOWN} more characters are not shown.`}</p>}
