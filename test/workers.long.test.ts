@@ -68,7 +68,7 @@ describe('a service of two workers', () => {
 
   /** A call on one connection, which stays at one worker. */
   const ask = (agent: http.Agent, path: string, options: { method?: string; headers?: Record<string, string>; body?: object } = {}) =>
-    new Promise<Answer & { id: string }>((resolve, reject) => {
+    new Promise<Answer & { id: string; closes: boolean }>((resolve, reject) => {
       const id = `call-${++count}`
       const { method = 'GET', headers = {}, body } = options
       const sent = { 'x-request-id': id, ...(body && { 'content-type': 'application/json' }), ...headers }
@@ -77,7 +77,8 @@ describe('a service of two workers', () => {
         response.on('data', (chunk) => {
           text += chunk
         })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, text, id }))
+        const closes = response.headers.connection === 'close'
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text, id, closes }))
       })
       request.once('error', reject)
       request.end(body && JSON.stringify(body))
@@ -100,6 +101,9 @@ describe('a service of two workers', () => {
   const connectToAll = async () => {
     for (const agent of agents ?? []) agent?.destroy()
     agents = []
+    await connect()
+  }
+  const connect = async () => {
     while (!WORKERS.every((number) => agents[number])) {
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
       const number = await workerOf((await ask(agent, '/-/liveness')).id)
@@ -107,7 +111,14 @@ describe('a service of two workers', () => {
       else agents[number] = agent
     }
   }
-  const through = (worker: 1 | 2, path: string, options?: Parameters<typeof ask>[2]) => ask(agents[worker] as http.Agent, path, options)
+  const through = async (worker: 1 | 2, path: string, options?: Parameters<typeof ask>[2]) => {
+    const answer = await ask(agents[worker] as http.Agent, path, options)
+    if (answer.closes) {
+      delete agents[worker]
+      await connect()
+    }
+    return answer
+  }
   const api = (worker: 1 | 2, method: string, path: string, body?: object) =>
     through(worker, `/api/v4${path}`, { method, headers: { 'private-token': 'kill-token-0123456789' }, ...(body && { body }) })
   const metric = async (worker: 1 | 2, name: string) => {
@@ -311,7 +322,7 @@ describe('a service of two workers', () => {
       await gitOut(work, 'bundle', 'create', '-q', pack, 'main', '^HEAD^')
       const bundle = readFileSync(pack)
       const late = await overSsh("git-receive-pack 'root/frozen.git'", async (channel) => {
-        const line = `${former} ${head} refs/heads/main\0 report-status\n`
+        const line = `${former} ${head} refs/heads/main\0 report-status side-band-64k\n`
         channel.write(`${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`)
         expect((await api(1, 'PUT', '/application/settings', { maintenance_mode: true, maintenance_mode_message: 'Back at noon' })).status).toBe(200)
         const switched = Date.now()
