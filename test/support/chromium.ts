@@ -15,21 +15,41 @@ export function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
 }
 
-/** What axe finds on the page, whose context bypasses the policy against foreign scripts. */
-export async function findings(page: Page): Promise<string[]> {
+interface Axe {
+  run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
+}
+
+/** What axe finds on the page, whose context bypasses the policy against foreign scripts; by the given rules, or by all. */
+export async function findings(page: Page, rules?: string[]): Promise<string[]> {
   await page.evaluate(AXE)
-  const { violations } = await page.evaluate(() =>
-    (globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run(),
+  const { violations } = await page.evaluate(
+    (only) => (globalThis as unknown as { axe: Axe }).axe.run(only ? { runOnly: { type: 'rule', values: only } } : {}),
+    rules,
   )
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
 }
 
-/** What is wrong with the look of the page: it is wider than its window, or axe finds something. A picture is kept. */
+/** The width of a narrow window. */
+const NARROW = 600
+
+/**
+ * What is wrong with the look of the page: it is wider than its window, or axe finds something. A wide page is looked at
+ * in light and in dark colours; on a narrow one only what depends on the width is looked for. Pictures are kept.
+ */
 export async function faultsOf(page: Page, name: string): Promise<string[]> {
+  const isNarrow = (page.viewportSize()?.width ?? NARROW) < NARROW
   const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
-  const faults = [...(isWider ? ['wider than the window'] : []), ...(await findings(page))]
+  const faults = [
+    ...(isWider ? ['wider than the window'] : []),
+    ...(await findings(page, isNarrow ? ['color-contrast', 'scrollable-region-focusable'] : undefined)),
+  ]
   await keepPicture(page, name)
-  return faults
+  if (isNarrow) return faults
+  await page.emulateMedia({ colorScheme: 'dark' })
+  const inDark = (await findings(page, ['color-contrast', 'link-in-text-block'])).map((fault) => `dark: ${fault}`)
+  await keepPicture(page, `${name}-dark`)
+  await page.emulateMedia({ colorScheme: 'light' })
+  return [...faults, ...inDark]
 }
 
 /** Keeps a picture of the page where pictures are kept. */

@@ -170,8 +170,7 @@ describe('a long review', () => {
     expect(bytes.length).toBeLessThan(20 * 1024)
 
     for (const [look, options] of [
-      ['light', {}],
-      ['dark', { colorScheme: 'dark' }],
+      ['wide', {}],
       ['narrow', { viewport: { width: 390, height: 844 } }],
     ] as const) {
       const page = await aWindow(owner, { ...options, bypassCSP: true })
