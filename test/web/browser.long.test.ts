@@ -199,6 +199,15 @@ describe('every page', () => {
       expect(found.filter(([, faults]) => faults.length > 0)).toEqual([])
     })
 
+  it('blame has the lines of a commit below each other, the first one beside it', async () => {
+    await inWindow(async (page) => {
+      await page.goto(`${t.url}/${project.fullPath}/-/blame/main/src/a.ts`)
+      const left = (line: string) => page.locator(`${line} .code`).evaluate((cell) => cell.getBoundingClientRect().left)
+      expect(await left('#L1')).toBe(await left('#L2'))
+      expect(await page.locator('#L1 .code').textContent()).toBe('export const a = 1')
+    })
+  })
+
   it('loads at most its stylesheet and its script when it is opened first, and nothing but itself afterwards', async () => {
     await inWindow(async (page) => {
       await signIn(page)
