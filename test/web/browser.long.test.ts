@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { faultsOf, findings, launchChromium } from '../support/chromium.js'
 import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { bareOf } from '../support/repositories.js'
 
 const t = testApp()
 let browser: Browser
@@ -205,6 +206,16 @@ describe('every page', () => {
       const left = (line: string) => page.locator(`${line} .code`).evaluate((cell) => cell.getBoundingClientRect().left)
       expect(await left('#L1')).toBe(await left('#L2'))
       expect(await page.locator('#L1 .code').textContent()).toBe('export const a = 1')
+    })
+  })
+
+  it('what takes a long walk is shown when it is found, without a reload: the last changes of a folder', async () => {
+    const long = await aProject(t.ctx, { creator: user, visibility: 'public', files: { old: 'x', changed: '0' } })
+    bareOf(t, long).commits(...Array.from({ length: 4_000 }, (_, i) => ({ files: { changed: `${i}` } })))
+    await inWindow(async (page) => {
+      await page.goto(`${t.url}/${long.fullPath}/-/tree/main`)
+      await expect.poll(() => page.locator('.files .date time').count()).toBe(2)
+      expect(await page.locator('[data-refresh]').count()).toBe(0)
     })
   })
 

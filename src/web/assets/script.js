@@ -234,7 +234,7 @@ async function beginComment(event) {
   enhance(fresh)
 }
 
-// The merge box is kept up to date for a while, unless somebody is working in it.
+// The merge box, and what is still being found, is kept up to date for a while, unless somebody is working in it.
 const REFRESHED_FOR = 30 * 60_000
 const opened = Date.now()
 async function refresh() {

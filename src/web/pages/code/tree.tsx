@@ -66,9 +66,11 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
     readmeIn(ctx, caller, subject, place, entries),
     shown.some(({ type }) => type === 'commit') ? submodulePages(view, subject, place) : () => null,
   ])
+  // the script asks again while the walk goes on
+  const refresh = changes.size === 0 && shown.length > 0 ? { 'data-refresh': view.links.prefix + view.address, 'data-every': '2' } : {}
   return (
     <>
-      <div class="box files">
+      <div class="box files" id="files" {...refresh}>
         <p class="head">
           <span class="grow">
             <Author view={view} commit={commit} users={users} />{' '}
