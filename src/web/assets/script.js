@@ -39,6 +39,12 @@ function prepare(part) {
 }
 prepare(document)
 
+// Where not all tabs fit, the current one is in sight.
+for (const tab of document.querySelectorAll('.tabs [aria-current], .side [aria-current]')) {
+  const tabs = tab.closest('.tabs, ul')
+  tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2
+}
+
 // Copy buttons are shown only where they work.
 for (const button of document.querySelectorAll('[data-copy]')) {
   if (!navigator.clipboard) continue
