@@ -101,9 +101,9 @@ describe('a service of two workers', () => {
   const connectToAll = async () => {
     for (const agent of agents ?? []) agent?.destroy()
     agents = []
-    await connect()
+    await connectMissing()
   }
-  const connect = async () => {
+  const connectMissing = async () => {
     while (!WORKERS.every((number) => agents[number])) {
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
       const number = await workerOf((await ask(agent, '/-/liveness')).id)
@@ -115,7 +115,7 @@ describe('a service of two workers', () => {
     const answer = await ask(agents[worker] as http.Agent, path, options)
     if (answer.closes) {
       delete agents[worker]
-      await connect()
+      await connectMissing()
     }
     return answer
   }

@@ -3,6 +3,7 @@ import type { GroupSubject } from '../../access/rules.js'
 import { groupLinks, inUrl } from '../links.js'
 import type { PageView } from '../page.js'
 import { groupSettings } from './settings-pages.js'
+import { type Tab, Tabs } from './tabs.js'
 
 export type GroupTab = 'projects' | 'issues' | 'merge_requests' | 'milestones' | 'labels' | 'subgroups' | 'activity' | 'members' | 'settings'
 
@@ -22,7 +23,7 @@ export function GroupLayout({ view, subject, tab, heading, children }: Props) {
   const parts = group.full_path.split('/')
   const isSignedIn = view.viewer !== null
   const [first] = groupSettings(subject)
-  const tabs: [GroupTab, string, string, boolean][] = [
+  const tabs: Tab<GroupTab>[] = [
     ['projects', 'Projects', links.home, true],
     ['subgroups', 'Subgroups', links.page('subgroups'), true],
     ['issues', 'Issues', links.page('issues'), true],
@@ -48,16 +49,7 @@ export function GroupLayout({ view, subject, tab, heading, children }: Props) {
           {group.name}
         </a>
       </p>
-      <nav class="tabs" aria-label="Group">
-        {tabs.map(
-          ([name, label, to, isShown]) =>
-            isShown && (
-              <a key={name} href={to} {...(name === tab && { 'aria-current': 'page' })}>
-                {label}
-              </a>
-            ),
-        )}
-      </nav>
+      <Tabs of="Group" tabs={tabs} current={tab} />
       {heading && <h1 class="hidden">{heading}</h1>}
       {children}
     </>

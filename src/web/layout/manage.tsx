@@ -4,6 +4,7 @@ import { homeOfGroup, homeOfProject } from '../links.js'
 import type { PageView } from '../page.js'
 import { GroupLayout } from './group.js'
 import { ProjectLayout } from './project.js'
+import { SidedLayout } from './settings.js'
 import { groupSettings, projectSettings } from './settings-pages.js'
 
 interface Props<Subject> {
@@ -18,40 +19,12 @@ interface Props<Subject> {
 /** A page of the settings of a project, with the others beside it. */
 export const ProjectSettings = ({ view, subject, ...rest }: Props<ProjectSubject>) => (
   <ProjectLayout view={view} subject={subject} tab="settings">
-    <Sided base={view.links.prefix + homeOfProject(subject)} pages={projectSettings(subject)} {...rest} />
+    <SidedLayout view={view} label="Settings" below={homeOfProject(subject)} pages={projectSettings(subject)} {...rest} />
   </ProjectLayout>
 )
 
 export const GroupSettings = ({ view, subject, ...rest }: Props<GroupSubject>) => (
   <GroupLayout view={view} subject={subject} tab="settings">
-    <Sided base={view.links.prefix + homeOfGroup(subject)} pages={groupSettings(subject)} {...rest} />
+    <SidedLayout view={view} label="Settings" below={homeOfGroup(subject)} pages={groupSettings(subject)} {...rest} />
   </GroupLayout>
-)
-
-interface SidedProps {
-  base: string
-  pages: [string, string][]
-  at: string
-  title: string
-  children: ComponentChildren
-}
-
-const Sided = ({ base, pages: all, at, title, children }: SidedProps) => (
-  <div class="sided">
-    <nav class="side" aria-label="Settings">
-      <ul>
-        {all.map(([path, label]) => (
-          <li key={path}>
-            <a href={`${base}/${path}`} {...(path === at && { 'aria-current': 'page' })}>
-              {label}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </nav>
-    <section class="content">
-      <h1>{title}</h1>
-      {children}
-    </section>
-  </div>
 )

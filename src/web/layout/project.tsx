@@ -5,6 +5,7 @@ import { Badge } from '../components/list.js'
 import { inUrl, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
 import { projectSettings } from './settings-pages.js'
+import { type Tab, Tabs } from './tabs.js'
 
 export type ProjectTab =
   | ('code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'wiki' | 'snippets' | 'activity')
@@ -28,7 +29,7 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
   const links = projectLinks(view, fullPathOf(project))
   const readsCode = subject.can('download_code')
   const [first] = projectSettings(subject)
-  const tabs: [ProjectTab, string, string, boolean][] = [
+  const tabs: Tab<ProjectTab>[] = [
     ['code', readsCode ? 'Code' : 'Project', links.home, true],
     ['commits', 'Commits', links.page('commits'), readsCode],
     ['branches', 'Branches', links.page('branches'), readsCode],
@@ -53,16 +54,7 @@ export function ProjectLayout({ view, subject, tab, heading, children }: Props) 
         </a>{' '}
         <Badge>{visibilityOf(project.visibility)}</Badge> {project.archived && <Badge kind="waiting">Archived</Badge>}
       </p>
-      <nav class="tabs" aria-label="Project">
-        {tabs.map(
-          ([name, label, to, isShown]) =>
-            isShown && (
-              <a key={name} href={to} {...(name === tab && { 'aria-current': 'page' })}>
-                {label}
-              </a>
-            ),
-        )}
-      </nav>
+      <Tabs of="Project" tabs={tabs} current={tab} />
       {heading && <h1 class="hidden">{heading}</h1>}
       {children}
     </>

@@ -26,16 +26,18 @@ interface Props {
 interface SidedProps extends Props {
   label: string
   pages: readonly (readonly [path: string, label: string])[]
+  /** What the paths are below; nothing if they begin with a slash. */
+  below?: string
 }
 
 /** A page with others of its kind beside it. */
-export const SidedLayout = ({ view, label: name, pages, at, title, children }: SidedProps) => (
+export const SidedLayout = ({ view, label: name, pages, below, at, title, children }: SidedProps) => (
   <div class="sided">
     <nav class="side" aria-label={name}>
       <ul>
         {pages.map(([path, label]) => (
           <li key={path}>
-            <a href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
+            <a href={view.links.prefix + (below === undefined ? path : `${below}/${path}`)} {...(path === at && { 'aria-current': 'page' })}>
               {label}
             </a>
           </li>
