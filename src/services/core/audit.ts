@@ -19,7 +19,7 @@ export type AuditAction =
   | `deploy_token_${'created' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`
   | `${'project' | 'group'}_${'created' | 'deletion_scheduled' | 'restored' | 'deleted'}`
-  | `group_${'updated' | 'transferred'}`
+  | `group_${'updated' | 'transferred' | 'shared' | 'unshared'}`
   | 'visibility_changed'
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`

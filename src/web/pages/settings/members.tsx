@@ -165,7 +165,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                     })}
                   </Rows>
                   <Pager view={view} page={input.page} perPage={PER_PAGE} total={all.total} />
-                  {'project' in subject && (await sharesSection(ctx, caller, subject, view))}
+                  {await sharesSection(ctx, caller, subject, view)}
                 </>
               ),
             })}
