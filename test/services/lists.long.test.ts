@@ -234,7 +234,7 @@ const SOURCES = {
     filtered: 'expires_at group_access group_id project_id suspended',
   },
   group_shares: {
-    where: `group_id = (select id from namespaces where path = 'watched-group')`,
+    where: `group_id = (select id from namespaces where path = 'shared-group')`,
     filtered: 'expires_at group_access group_id shared_with_group_id suspended',
   },
 }
@@ -284,7 +284,10 @@ describe('rows that are changed by SQL alone (G-57)', () => {
     await t.ctx.db.write.execute(sql`update projects set visibility = 10 where id = ${project.id}`)
     await aProject(t.ctx, { creator: owner, path: 'unwatched' })
     await t.ctx.db.write.insert(projectShares).values({ project_id: project.id, group_id: invited.id, group_access: 30 })
-    await t.ctx.db.write.insert(groupShares).values({ group_id: group.id, shared_with_group_id: invited.id, group_access: 10 })
+    const holder = await aGroup(t.ctx, { creator: owner, path: 'shared-group' })
+    await aProject(t.ctx, { creator: owner, namespace_id: holder.id })
+    const guests = await aGroup(t.ctx, { creator: owner, developer: stranger })
+    await t.ctx.db.write.insert(groupShares).values({ group_id: holder.id, shared_with_group_id: guests.id, group_access: 30 })
   })
 
   it.each(Object.entries(SOURCES))('every column of %s', async (table, { where, filtered }) => {

@@ -131,9 +131,9 @@ const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context
         </>
       )}
       {ctx.config.impersonation && mayBeImpersonated(user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
+      {user.state === 'deactivated' && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
       {maySignIn(user) && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
       {user.state === 'active' && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
-      {user.state === 'deactivated' && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
       {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
       {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
       {ctx.mail && maySignIn(user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
@@ -142,8 +142,11 @@ const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context
         <ActionButton view={view} action={`${at}/disable_two_factor`} method="PATCH" label="Turn off the second factor" class="danger" />
       )}
     </div>
-    {maySignIn(user) && <p class="dim">A blocked user cannot sign in, and no token or key of theirs works. Nothing of theirs is removed.</p>}
-    {maySignIn(user) && (
+    {user.state === 'active' && <p class="dim">A blocked user cannot sign in, and no token or key of theirs works. Nothing of theirs is removed.</p>}
+    {user.state === 'deactivated' && (
+      <p class="dim">No token or key of theirs works and they get no mails, until they sign in again or are activated.</p>
+    )}
+    {user.state === 'active' && (
       <p class="dim">Who was away for 90 days can be deactivated: no token or key of theirs works and they get no mails, until they sign in again.</p>
     )}
     {user.two_factor_enabled && user.admin && (
