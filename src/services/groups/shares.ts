@@ -43,8 +43,8 @@ const checkDay = (ctx: Pick<Context, 'now'>, day: string | null | undefined) => 
 
 /** Shares a group with another: its direct members are members up to a level from the next request on (WB-351). */
 export async function shareGroup(ctx: Context, caller: SignedIn, { group: { id, full_path } }: GroupSubject, given: NewGroupShare): Promise<void> {
-  const { group } = await getGroupFor(ctx, caller, String(given.group_id))
   checkDay(ctx, given.expires_at)
+  const { group } = await getGroupFor(ctx, caller, String(given.group_id))
   await ctx.db.transaction(async (tx) => {
     // both are locked, from the top down, so that the removal of either ends the share or prevents it
     const { rows } = await tx.execute(sql`select from ${namespaces} n where n.id in (${id}, ${group.id}) and n.marked_for_deletion_at is null
