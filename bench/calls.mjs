@@ -449,6 +449,18 @@ const WRITES = {
     await k.post('/users/:id/block', undefined, fill)
     return { fill }
   },
+  'POST /groups/:id/share': async (k) => ({ body: { group_id: (await newGroup(k)).id, group_access: 30 } }),
+  'DELETE /groups/:id/share/:group_id': async (k) => {
+    const fill = { group_id: (await newGroup(k)).id }
+    await k.post('/groups/:id/share', { ...fill, group_access: 30 })
+    return { fill }
+  },
+  'POST /users/:id/deactivate': async (k) => ({ fill: { id: await newUser(k) } }),
+  'POST /users/:id/activate': async (k) => {
+    const fill = { id: await newUser(k) }
+    await k.post('/users/:id/deactivate', undefined, fill)
+    return { fill }
+  },
   'POST /users/:id/approve': async (k) => ({ fill: { id: await waitingUser(k) } }),
   'POST /users/:id/reject': async (k) => ({ fill: { id: await waitingUser(k) } }),
   'PATCH /users/:id/disable_two_factor': async (k) => ({ fill: { id: await userWithSecondFactor(k) } }),

@@ -58,8 +58,8 @@ const LAST_USED_INTERVAL_MS = 600_000
  */
 export type TokenVerdict =
   | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth' | 'application'; scopes: Scope[] } }
-  /** `known`: the token exists; `blocked`: its owner is blocked. */
-  | { ok: false; failure: Failure; known: boolean; blocked: boolean }
+  /** `known`: the token exists; `blocked`: why its owner may not use it. */
+  | { ok: false; failure: Failure; known: boolean; blocked: 'blocked' | 'deactivated' | null }
 
 /**
  * Looks a token up by its digest and checks expiry, revocation and the state of its owner, in that order (G-14 to
@@ -74,7 +74,9 @@ async function verifyFound(ctx: Context, by: { digest: string } | { id: number }
   const [found] = await ('id' in by
     ? selectToken(ctx.db, 'id').execute({ value: by.id })
     : selectToken(ctx.db, 'digest').execute({ value: by.digest }))
-  const refused = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
+  const refused = (failure: Failure, blocked: 'blocked' | 'deactivated' | null = null): TokenVerdict => ({
+    ...{ ok: false, failure, known: found !== undefined, blocked },
+  })
   if (!found) return refused(unauthenticated())
   const now = ctx.now()
   const expired = (found.expires_at !== null && found.expires_at <= dayOf(now)) || (found.valid_until !== null && found.valid_until <= now)
@@ -82,7 +84,8 @@ async function verifyFound(ctx: Context, by: { digest: string } | { id: number }
   if (found.revoked) return refused(invalidToken('Token was revoked. You have to re-authorize from the user.'))
   if (found.kind === 'impersonation' && !ctx.config.impersonation)
     return refused(invalidToken('Token is an impersonation token but impersonation was disabled.'))
-  if (found.state !== 'active' || found.user_kind === 'ghost') return refused(forbidden('User is blocked'), true)
+  if (found.state === 'deactivated') return refused(forbidden(deactivatedText(ctx)), 'deactivated')
+  if (found.state !== 'active' || found.user_kind === 'ghost') return refused(forbidden('User is blocked'), 'blocked')
   if (!found.last_used_at || now.getTime() - found.last_used_at.getTime() > LAST_USED_INTERVAL_MS) {
     ctx.jobs.add('token last used', async () => {
       await ctx.db.write.update(tokens).set({ last_used_at: now }).where(eq(tokens.id, found.id))
@@ -113,7 +116,11 @@ export async function countBadToken(ctx: Context, address: string): Promise<void
 }
 
 /** Why a known token is refused, for the log. */
-export const reasonOf = ({ blocked }: { blocked: boolean }) => (blocked ? 'the account is blocked' : 'the token was revoked or has expired')
+export const reasonOf = ({ blocked }: { blocked: string | null }) => (blocked ? `the account is ${blocked}` : 'the token was revoked or has expired')
+
+/** What a deactivated user is told where they cannot sign in (WB-350). */
+export const deactivatedText = ({ links }: Pick<Context, 'links'>) =>
+  `Your account has been deactivated by an administrator: sign in at ${links.base}/users/sign_in to use it again`
 
 /** Logs a refused token; alone for one that is known, which is not counted (SEC-270). */
 export function logBadToken(ctx: Pick<Context, 'metrics' | 'log'>, address: string, reason: string): void {

@@ -5,7 +5,7 @@ import { statement } from '../db/statement.js'
 import { forbidden, unauthenticated } from '../failures.js'
 import type { SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
-import { actorColumns, countBadToken } from './authenticate.js'
+import { actorColumns, countBadToken, deactivatedText } from './authenticate.js'
 
 const PURPOSE = 'feed token'
 
@@ -28,6 +28,7 @@ export async function callerOfFeedToken(ctx: Context, token: string, address: st
     await countBadToken(ctx, address)
     throw unauthenticated()
   }
+  if (found.state === 'deactivated') throw forbidden(deactivatedText(ctx))
   if (found.state !== 'active' || found.kind !== 'human' || found.removal !== null) throw forbidden('User is blocked')
   await checkAddress(ctx, found.user.id, address)
   return { user: found.user, token: { id: 0, kind: 'session', scopes: ['read_api'] } }

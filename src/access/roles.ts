@@ -1,8 +1,19 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { members, namespaceAncestry, namespaces, projectShares } from '../db/schema/index.js'
+import { groupShares, members, namespaceAncestry, namespaces, projectShares } from '../db/schema/index.js'
 
 /** SQL condition on alias `m`: the membership is in effect, neither an access request nor expired (AC-2, ME-10). */
 export const membershipCounts = sql`m.requested_at is null and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date)`
+
+/**
+ * The memberships of groups, of their own and by shares with another group, whose direct members have at most the level
+ * of the share until it ends (WB-351). It takes the place of `members`, as `m`, wherever those of a group give access to
+ * what is in it; a share of a project with the group is not passed on. What
+ * counts is `membershipCounts`; `origin_id` is the group in which the user is a member.
+ */
+export const groupMembers = sql`(select gm.user_id, gm.namespace_id, gm.namespace_id as origin_id, gm.access_level, gm.requested_at, gm.expires_at, gm.created_at
+    from ${members} gm where gm.namespace_id is not null
+  union all select gm.user_id, gs.group_id, gm.namespace_id, least(gm.access_level, gs.group_access), gm.requested_at, least(gm.expires_at, gs.expires_at), gm.created_at
+    from ${groupShares} gs join ${members} gm on gm.namespace_id = gs.shared_with_group_id where not gs.suspended)`
 
 /** SQL condition on alias `s`: the share has not expired, and its group does not wait for its removal. */
 export const shareCounts = sql`(not s.suspended and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`
@@ -41,7 +52,7 @@ export function projectLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper
  * each is looked up by its key, however many groups the user is in.
  */
 export function groupLevel(groupId: SQLWrapper, userId: SQLWrapper): SQL<number> {
-  return qualified(sql<number>`coalesce((select max(m.access_level) from ${members} m where m.user_id = ${userId}
+  return qualified(sql<number>`coalesce((select max(m.access_level) from ${groupMembers} m where m.user_id = ${userId}
     and m.namespace_id = any(array(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupId})) and ${membershipCounts}), 0)`)
 }
 
@@ -52,7 +63,7 @@ export function groupLevel(groupId: SQLWrapper, userId: SQLWrapper): SQL<number>
 export function withLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper }, userId: SQLWrapper, atLeast: SQLWrapper): SQL {
   return sql`(${project.namespace_id} in (
       select n.id from ${namespaces} n where n.owner_id = ${userId}
-      union all select a.descendant_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
+      union all select a.descendant_id from ${groupMembers} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
         where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts})
     or ${project.id} in (
       select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${membershipCounts}
@@ -64,7 +75,7 @@ export function withLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper },
 export function projectsWithLevel(userId: SQLWrapper, atLeast: SQLWrapper): SQL {
   return sql`(
     select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${membershipCounts}
-    union select p2.id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join projects p2 on p2.namespace_id = a.descendant_id
+    union select p2.id from ${groupMembers} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join projects p2 on p2.namespace_id = a.descendant_id
       where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts}
     union select s.project_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join ${projectShares} s on s.group_id = a.descendant_id
       where m.user_id = ${userId} and least(s.group_access, m.access_level) >= ${atLeast} and ${membershipCounts} and ${shareCounts}
@@ -73,6 +84,6 @@ export function projectsWithLevel(userId: SQLWrapper, atLeast: SQLWrapper): SQL 
 
 /** Ids of all groups on which the user has a level, by membership in them or in an ancestor, as a subquery. */
 export function groupsWithLevel(userId: SQLWrapper, atLeast: SQLWrapper): SQL {
-  return sql`(select a.descendant_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
+  return sql`(select a.descendant_id from ${groupMembers} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
     where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts})`
 }

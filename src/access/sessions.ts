@@ -107,7 +107,8 @@ export function sessionValue(ctx: Pick<Context, 'links'>, headers: IncomingHttpH
 export async function findSession(ctx: Context, value: string | undefined, address: string): Promise<Session | null> {
   if (!value) return null
   const [found] = await selectSession(ctx.db, null).execute({ digest: digestOf(value) })
-  if (found?.state !== 'active' || found.kind !== 'human' || found.removal !== null) return null
+  if (found?.kind !== 'human' || found.removal !== null) return null
+  if (found.state !== 'active' && !(found.awaits_second_factor && maySignIn(found))) return null
   const now = ctx.now()
   if (found.last_used_at.getTime() + (await lifetimeOf(ctx, found)) <= now.getTime()) return null
   await checkAddress(ctx, found.user.id, address)
@@ -131,6 +132,9 @@ export async function findSession(ctx: Context, value: string | undefined, addre
     demand: await demandOf(ctx, found),
   }
 }
+
+/** Whether the state of an account lets its user sign in, which makes one that was deactivated active again (WB-350). */
+export const maySignIn = ({ state }: Pick<typeof users.$inferSelect, 'state'>) => state === 'active' || state === 'deactivated'
 
 /** Whether administrators may act as a user: people whose account is in use, but for other administrators (WB-203). */
 export const mayBeImpersonated = ({ state, kind, removal, admin }: Pick<typeof users.$inferSelect, 'state' | 'kind' | 'removal' | 'admin'>) =>

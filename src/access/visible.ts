@@ -2,7 +2,7 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { issues, mergeRequests, namespaces, notes, projects, snippets } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
 import type { IssueReach, NoteReach } from './can.js'
-import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
+import { ANY_LEVEL, groupLevel, groupMembers, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
 /** The kind of viewer, which determines the shape of a query; the user id is a parameter of the query. */
 export type ViewerKind = 'anonymous' | 'admin' | 'user' | 'external'
@@ -202,12 +202,13 @@ export function visibleGroups(viewerKind: ViewerKind, group: Group, userId: SQLW
 export function listedGroups(viewerKind: ViewerKind, all: boolean, userId: SQLWrapper): SQL {
   if (viewerKind === 'admin') return kept(namespaces)
   if (viewerKind === 'anonymous') return sql`(${namespaces.visibility} >= 20 and ${kept(namespaces)})`
-  const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
+  const member = sql`select m.namespace_id from ${groupMembers} m where m.user_id = ${userId} and ${membershipCounts}`
   // access inherited from a group stays below that group, so only direct memberships and shares lead to other groups
   const holding = sql`select p.namespace_id from members m join projects p on p.id = m.project_id
       where m.user_id = ${userId} and p.marked_for_deletion_at is null and ${membershipCounts}
     union select p.namespace_id from project_shares s join projects p on p.id = s.project_id
-      where ${shareCounts} and p.marked_for_deletion_at is null and s.group_id in (select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member}))`
+      where ${shareCounts} and p.marked_for_deletion_at is null and s.group_id in (select a.descendant_id from members m join namespace_ancestry a on a.ancestor_id = m.namespace_id
+        where m.user_id = ${userId} and ${membershipCounts})`
   const authorised = sql`${namespaces.id} in (
     select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member})
     union select a.ancestor_id from namespace_ancestry a where a.descendant_id in (${member} union ${holding}))`

@@ -18,6 +18,7 @@ import { events } from './events/index.js'
 import { files } from './files/index.js'
 import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
+import { groupSharing } from './groups/sharing.js'
 import { hooks } from './hooks/index.js'
 import { instance } from './instance/index.js'
 import { issueAttention } from './issues/attention.js'
@@ -87,7 +88,11 @@ const subjects: Section[] = [
   { name: 'GPG keys', description: 'GPG keys of users, used to verify commit signatures.', endpoints: gpgKeys },
   { name: 'Emails', description: 'E-mail addresses of users.', endpoints: emails },
   { name: 'Impersonation tokens', description: 'Tokens that let administrators act as a user.', endpoints: impersonationTokens },
-  { name: 'Groups', description: 'Groups and subgroups, and the projects in them.', endpoints: [...groups, ...groupChanges, ...projectsOfGroups] },
+  {
+    name: 'Groups',
+    description: 'Groups and subgroups, and the projects in them.',
+    endpoints: [...groups, ...groupChanges, ...groupSharing, ...projectsOfGroups],
+  },
   {
     name: 'Merge requests',
     description: 'Merge requests with their commits, changes, versions, todos and time tracking; merging and rebasing.',

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { actorOf } from '../access/actor.js'
 import { checkAddress } from '../access/addresses.js'
-import { countBadToken, logBadToken, reasonOf, type TokenVerdict, verifyToken, verifyTokenAgain } from '../access/authenticate.js'
+import { countBadToken, deactivatedText, logBadToken, reasonOf, type TokenVerdict, verifyToken, verifyTokenAgain } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure, nullOnFailure } from '../failures.js'
 import { readSettings, type Settings } from '../services/core/settings.js'
@@ -54,6 +54,7 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
   }
   if (verdict.known) {
     logBadToken(ctx, address, reasonOf(verdict))
+    if (verdict.blocked === 'deactivated') return { status: 403, text: deactivatedText(ctx) }
     return verdict.blocked ? { status: 403, text: 'Your account is blocked' } : DENIED
   }
 
@@ -85,6 +86,7 @@ function tokenCaller({ user, token: { id, scopes } }: Extract<TokenVerdict, { ok
 
 /** The user whose password was right. */
 function passwordCaller(ctx: Context, user: User, settings: Settings): GitCaller | GitRefusal {
+  if (user.state === 'deactivated') return { status: 403, text: deactivatedText(ctx) }
   if (user.state !== 'active' || user.kind !== 'human' || mustConfirm(ctx, user, settings)) return DENIED
   if (user.two_factor_enabled) return TOKEN_NEEDED
   if (user.password_expired) return { status: 403, text: mustChange(ctx.links.base) }

@@ -298,6 +298,8 @@ export const BODIES: Record<string, object> = {
   'POST /groups/:id/deploy_tokens': { name: 'x', scopes: [] },
   // of a GET it is the query
   'GET /keys': { fingerprint: 'x' },
+  // refused behind the door, by its day, before the other group is looked for
+  'POST /groups/:id/share': { group_id: 999_999, group_access: 10, expires_at: '2001-01-01' },
   'POST /groups/:id/members': { user_id: 999_999, access_level: 10 },
   'PUT /groups/:id/members/:user_id': { access_level: 10 },
   'PUT /groups/:id/custom_attributes/:key': { value: 'x' },

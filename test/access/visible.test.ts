@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
 import { getGroupFor, getProjectFor } from '../../src/access/rules.js'
 import { readableCode, viewerKindOf, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
-import { members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
+import { groupShares, members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../support/factories.js'
@@ -18,20 +18,33 @@ interface World {
   projects: { id: number; group: number | null; owner: number | null; visibility: number }[]
   members: { user: number; project: number | null; group: number | null; level: number; counts: boolean }[]
   shares: { project: number; group: number; level: number; counts: boolean }[]
+  /** Groups shared with the direct members of another. */
+  groupShares: { group: number; with: number; level: number; counts: boolean }[]
 }
-const world: World = { people: [null], groups: [], projects: [], members: [], shares: [] }
+const world: World = { people: [null], groups: [], projects: [], members: [], shares: [], groupShares: [] }
 
 const ancestors = (group: number | null): number[] =>
   group === null ? [] : [group, ...ancestors(world.groups.find(({ id }) => id === group)?.parent ?? null)]
 
 function groupLevel(user: number, group: number | null): number {
-  const above = ancestors(group)
-  return Math.max(0, ...world.members.filter((m) => m.counts && m.user === user && m.group !== null && above.includes(m.group)).map((m) => m.level))
+  return Math.max(0, ...ancestors(group).map((each) => ownLevel(user, each)))
 }
+
+const directLevel = (user: number, group: number) =>
+  Math.max(0, ...world.members.filter((m) => m.counts && m.user === user && m.group === group).map((m) => m.level))
+
+/** By a membership of the group itself, or by a share with a group (WB-351). */
+const ownLevel = (user: number, group: number) =>
+  Math.max(
+    directLevel(user, group),
+    ...world.groupShares.filter((s) => s.counts && s.group === group).map((s) => Math.min(s.level, directLevel(user, s.with))),
+  )
 
 function projectLevel(user: number, project: World['projects'][number]): number {
   const direct = world.members.filter((m) => m.counts && m.user === user && m.project === project.id).map((m) => m.level)
-  const shared = world.shares.filter((s) => s.counts && s.project === project.id).map((s) => Math.min(s.level, groupLevel(user, s.group)))
+  const shared = world.shares
+    .filter((s) => s.counts && s.project === project.id)
+    .map((s) => Math.min(s.level, Math.max(0, ...ancestors(s.group).map((each) => directLevel(user, each)))))
   return Math.max(0, ...direct, ...shared, groupLevel(user, project.group), project.owner === user ? 50 : 0)
 }
 
@@ -115,6 +128,19 @@ beforeAll(async () => {
     await writer.insert(projectShares).values({ project_id: project, group_id: group, group_access: level, expires_at })
     world.shares.push({ project, group, level, counts: expires_at !== '2001-01-01' })
   }
+  for (let i = 0; i < 20; i++) {
+    const [group, other, level] = [pick(world.groups).id, pick(world.groups).id, pick(levels)]
+    const [expires_at, suspended] = pick([
+      [null, false],
+      [null, false],
+      [null, true],
+      ['2001-01-01', false],
+      ['2099-01-01', false],
+    ] as const)
+    if (group === other || world.groupShares.some((s) => s.group === group && s.with === other)) continue
+    await writer.insert(groupShares).values({ group_id: group, shared_with_group_id: other, group_access: level, expires_at, suspended })
+    world.groupShares.push({ group, with: other, level, counts: !suspended && expires_at !== '2001-01-01' })
+  }
 })
 
 const orNull = <T>(found: Promise<T>) =>
@@ -127,6 +153,11 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
   it('the world has some of everything', () => {
     expect(world.members.filter((m) => !m.counts).length).toBeGreaterThan(5)
     expect(world.shares.filter((s) => s.counts).length).toBeGreaterThan(5)
+    // people who have a group, and a project, by a share of groups alone
+    const byShare = (user: number, group: number) => groupLevel(user, group) > Math.max(0, ...ancestors(group).map((each) => directLevel(user, each)))
+    const pairs = world.people.flatMap((p) => (p ? world.groups.filter(({ id }) => byShare(p.id, id)).map(({ id }) => [p.id, id] as const) : []))
+    expect(pairs.length).toBeGreaterThan(5)
+    expect(world.projects.filter((p) => pairs.some(([, group]) => group === p.group)).length).toBeGreaterThan(2)
     expect(Math.max(...world.groups.map(({ id }) => ancestors(id).length))).toBeGreaterThan(4)
     // levels that come down from three and more above
     const far = world.members.filter(
@@ -222,7 +253,7 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       for (const all of [false, true]) {
         const mine = new Set<number>()
         if (person) {
-          const direct = world.members.filter((m) => m.counts && m.user === person.id && m.group !== null).map((m) => m.group as number)
+          const direct = world.groups.filter(({ id }) => ownLevel(person.id, id) > 0).map(({ id }) => id)
           for (const { id } of world.groups) if (above(id).some((one) => direct.includes(one))) mine.add(id)
           const holding = world.projects.filter((p) => p.group !== null && projectLevel(person.id, p) > 0).map((p) => p.group as number)
           for (const id of [...direct, ...holding]) for (const one of above(id)) mine.add(one)

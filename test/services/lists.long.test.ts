@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createContext } from '../../src/cli/create-context.js'
-import { members, projectShares } from '../../src/db/schema/index.js'
+import { groupShares, members, projectShares } from '../../src/db/schema/index.js'
 import { ListCache, versionOf } from '../../src/services/core/list-cache.js'
 import { listGroups } from '../../src/services/groups/list.js'
 import { listProjects, type ProjectFilter } from '../../src/services/projects/list.js'
@@ -233,6 +233,10 @@ const SOURCES = {
     where: `project_id = (select id from projects where path = 'watched')`,
     filtered: 'expires_at group_access group_id project_id suspended',
   },
+  group_shares: {
+    where: `group_id = (select id from namespaces where path = 'shared-group')`,
+    filtered: 'expires_at group_access group_id shared_with_group_id suspended',
+  },
 }
 
 /** Another value of a column, by its type. */
@@ -260,6 +264,8 @@ const REFERENCES: Record<string, string> = {
   'members.created_by_id': 'null',
   'project_shares.project_id': `(select id from projects where path = 'unwatched')`,
   'project_shares.group_id': `(select id from namespaces where path = 'elsewhere')`,
+  'group_shares.group_id': `(select id from namespaces where path = 'elsewhere')`,
+  'group_shares.shared_with_group_id': `(select id from namespaces where path = 'elsewhere')`,
 }
 
 describe('rows that are changed by SQL alone (G-57)', () => {
@@ -278,6 +284,10 @@ describe('rows that are changed by SQL alone (G-57)', () => {
     await t.ctx.db.write.execute(sql`update projects set visibility = 10 where id = ${project.id}`)
     await aProject(t.ctx, { creator: owner, path: 'unwatched' })
     await t.ctx.db.write.insert(projectShares).values({ project_id: project.id, group_id: invited.id, group_access: 30 })
+    const holder = await aGroup(t.ctx, { creator: owner, path: 'shared-group' })
+    await aProject(t.ctx, { creator: owner, namespace_id: holder.id })
+    const guests = await aGroup(t.ctx, { creator: owner, developer: stranger })
+    await t.ctx.db.write.insert(groupShares).values({ group_id: holder.id, shared_with_group_id: guests.id, group_access: 30 })
   })
 
   it.each(Object.entries(SOURCES))('every column of %s', async (table, { where, filtered }) => {
@@ -312,6 +322,9 @@ describe('rows that are changed by SQL alone (G-57)', () => {
     const project = await aProject(t.ctx, { creator: owner })
     await changed(() => t.ctx.db.write.insert(projectShares).values({ project_id: project.id, group_id: group.id, group_access: 30 }))
     await changed(() => t.ctx.db.write.delete(projectShares).where(eq(projectShares.project_id, project.id)))
+    const holder = await aGroup(t.ctx, { creator: owner })
+    await changed(() => t.ctx.db.write.insert(groupShares).values({ group_id: holder.id, shared_with_group_id: group.id, group_access: 30 }))
+    await changed(() => t.ctx.db.write.delete(groupShares).where(eq(groupShares.group_id, holder.id)))
     await changed(() => t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: external.id, access_level: 30 }))
     await changed(() => t.ctx.db.write.delete(members).where(eq(members.project_id, project.id)))
     await changed(() => t.ctx.db.write.execute(sql`update projects set visibility = 20 where id = ${project.id}`))

@@ -20,6 +20,7 @@ const filter = textReceiver()
 let browser: Browser
 let root: TestUser
 let who: TestUser
+let away: TestUser
 let project: TestProject
 let hook: number
 
@@ -30,6 +31,7 @@ beforeAll(async () => {
   await aUser(t.ctx, { name: 'Charles Babbage', external: true })
   await aUser(t.ctx, { name: 'Who Waits', state: 'blocked_pending_approval' })
   await aUser(t.ctx, { name: 'Who Is Blocked', state: 'blocked' })
+  away = await aUser(t.ctx, { name: 'Who Is Away', state: 'deactivated' })
   project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'README.md': '# Hello' } })
   for (let i = 0; i < 4; i++) await aProject(t.ctx, { creator: who, files: { a: 'a' } })
   const deleted = await aProject(t.ctx, { creator: who })
@@ -62,6 +64,8 @@ const paths = () => [
   '/admin/users/import',
   `/admin/users/${who.username}`,
   `/admin/users/${who.username}/edit`,
+  '/admin/users?filter=deactivated',
+  `/admin/users/${away.username}`,
   '/admin/groups',
   '/admin/projects',
   '/admin/projects?filter=deleted',
@@ -77,6 +81,8 @@ const paths = () => [
   `/admin/hooks/${hook}/edit`,
   '/admin/applications',
   '/admin/sign_in_providers',
+  '/admin/held_texts',
+  '/admin/request_limits',
   '/help',
   `/abuse_reports/new?user_id=${who.id}`,
 ]

@@ -167,6 +167,22 @@ describe('users', () => {
     expect(body).toMatchObject({ name: 'Renamed', projects_limit: 7 })
   })
 
+  it('are deactivated and activated (WB-350)', async () => {
+    const [who, busy] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const at = `/admin/users/${who.username}`
+    await admin.open(at)
+    expect((await admin.submit('Deactivate')).text).toContain('The account is deactivated.')
+    expect(admin.page?.$('.badge').text()).toContain('deactivated')
+    expect((await admin.open('/admin/users?filter=deactivated')).$('.rows').text()).toContain(who.username)
+    expect((await admin.open('/admin/users?filter=blocked')).text).not.toContain(who.username)
+    await admin.open(at)
+    expect((await admin.submit('Activate')).text).toContain('The account is active again.')
+    await signedIn(busy)
+    await admin.open(`/admin/users/${busy.username}`)
+    const refused = await admin.submit('Deactivate')
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('active in the past 90 days')])
+  })
+
   it('lose keys, tokens and identities, each of this account alone', async () => {
     const [who, other] = [await aUser(t.ctx), await aUser(t.ctx)]
     await updateUser(t.ctx, who.id, { provider: 'company', extern_uid: 'ada' })

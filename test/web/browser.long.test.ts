@@ -119,6 +119,8 @@ const paths = () => [
     '/-/forks/new',
     '/-/graphs/main',
     '/-/network/main',
+    '/-/compare',
+    '/-/compare/main...topic',
     '/activity',
     '/-/branches',
     '/-/tags',
@@ -175,9 +177,17 @@ const paths = () => [
   '/-/snippets/new',
   '/-/snippets/2',
   '/-/snippets/2/edit',
-  ...['', '/-/issues', '/-/merge_requests', '/-/labels', '/-/labels/new', '/-/milestones', '/-/milestones/1', '/-/milestones/1/edit'].map(
-    (path) => `/groups/${groupPath}${path}`,
-  ),
+  ...[
+    '',
+    '/-/issues',
+    '/-/merge_requests',
+    '/-/labels',
+    '/-/labels/new',
+    '/-/milestones',
+    '/-/milestones/1',
+    '/-/milestones/1/edit',
+    '/-/activity',
+  ].map((path) => `/groups/${groupPath}${path}`),
   '/no/such/page',
 ]
 

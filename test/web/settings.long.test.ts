@@ -13,6 +13,7 @@ let user: TestUser
 let member: TestUser
 let project: TestProject
 let group: Awaited<ReturnType<typeof aGroup>>
+let invited: typeof group
 let hook: number
 let attempt: number
 
@@ -27,6 +28,8 @@ beforeAll(async () => {
   const api = (path: string, body: object, who = user) => t.api('post', path, who).send(body).expect(201)
   await api(`${project.path}/members`, { user_id: member.id, access_level: 30, expires_at: '2999-01-01' })
   await api(`${project.path}/share`, { group_id: other.id, group_access: 20 })
+  invited = await aGroup(t.ctx, { creator: user, visibility: 'public', developer: member })
+  await api(`${group.path}/share`, { group_id: invited.id, group_access: 40, expires_at: '2999-01-01' })
   for (const path of [project.path, group.path]) {
     await api(`${path}/variables`, { key: 'TOKEN', value: 'value', protected: true })
     await api(`${path}/deploy_tokens`, { name: 'machine', scopes: ['read_repository'] })
@@ -83,6 +86,8 @@ const paths = () => [
     '',
     '/-/subgroups',
     '/-/group_members',
+    '/-/group_links/new',
+    `/-/group_links/${invited.id}`,
     '/-/edit',
     '/-/settings/permissions',
     '/-/settings/advanced',

@@ -437,6 +437,38 @@ describe('members (WB-154)', () => {
   })
 })
 
+describe('groups shared with groups', () => {
+  it('are shared, changed and no longer shared, by owners (WB-351)', async () => {
+    const [owner, developer, outsider] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const hidden = await aGroup(t.ctx)
+    const other = await aGroup(t.ctx, { creator: owner, developer: outsider })
+    const group = await aGroup(t.ctx, { creator: owner, developer })
+    const at = `/groups/${group.fullPath}/-/group_links`
+    const browser = await signedIn(owner)
+    await browser.open(`/groups/${group.fullPath}/-/group_members`)
+    expect(browser.page?.text).toContain('This group is shared with no group.')
+    await browser.open(`${at}/new`)
+    expect((await browser.submit('Share group', { 'share[group]': hidden.fullPath })).$('#share_group_fault').length).toBe(1)
+    const shared = await browser.submit('Share group', { 'share[group]': other.fullPath, 'share[group_access]': '20' })
+    expect(shared.text).toContain('At most Reporter')
+    expect(shared.text).toContain('Reporter by a share with a group')
+    // who does not see the other group is not told of it
+    const theirs = await (await signedIn(developer)).open(`/groups/${group.fullPath}/-/group_members`)
+    expect([theirs.status, theirs.text.includes(other.fullPath), theirs.text.includes('Share with a group')]).toEqual([200, false, false])
+    expect((await (await signedIn(developer)).open(`${at}/new`)).status).toBe(403)
+    await browser.open(`${at}/${other.id}`)
+    expect((await browser.submit('Save changes', { 'share[expires_at]': '2001-01-01' })).$('#share_expires_at_fault').length).toBe(1)
+    await browser.submit('Save changes', { 'share[group_access]': '50', 'share[expires_at]': '2999-01-01' })
+    expect((await t.api('get', group.path, owner).expect(200)).body.shared_with_groups).toMatchObject([
+      { group_id: other.id, group_access_level: 50, expires_at: '2999-01-01' },
+    ])
+    await browser.open(`/groups/${group.fullPath}/-/group_members`)
+    const form = { _method: 'delete', authenticity_token: String(browser.page?.$('[name=authenticity_token]').val()) }
+    expect((await browser.post(`${at}/${other.id}`, form)).text).toContain('no longer shared')
+    expect((await browser.open(`${at}/${other.id}`)).status).toBe(404)
+  })
+})
+
 describe('protection, variables, keys and tokens', () => {
   it('protect branches and tags by name or pattern', async () => {
     const owner = await aUser(t.ctx)

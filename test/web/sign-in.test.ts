@@ -153,6 +153,27 @@ describe('a session ends', () => {
     expect(await isSignedIn(again)).toBe(false)
   })
 
+  it('when the user is deactivated, who is active again by signing in (WB-350)', async () => {
+    const [who, admin] = [await aUser(t.ctx), await anAdmin(t.ctx)]
+    const browser = await signedIn(who)
+    await t.ctx.db.write.update(users).set({ last_activity_on: null, current_sign_in_at: null }).where(eq(users.id, who.id))
+    await t.ctx.db.write
+      .update(sessions)
+      .set({ last_used_at: new Date(0) })
+      .where(eq(sessions.user_id, who.id))
+    await t.api('post', `/users/${who.id}/deactivate`, admin).expect(201)
+    expect(await isSignedIn(browser)).toBe(false)
+    expect(await sessionsOf(who)).toEqual([])
+    const wrong = await aBrowser().signIn({ ...who, password: 'wrong password' })
+    expect(wrong.at).toBe('/users/sign_in')
+    const grant = { grant_type: 'password', username: who.username, password: who.password }
+    expect((await fetch(`${t.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(grant) })).status).toBe(401)
+    await t.api('get', '/user', who).expect(403)
+    await signedIn(who)
+    await t.api('get', '/user', who).expect(200)
+    expect((await audited(who)).slice(-4)).toEqual(['sign_in_refused', 'sign_in_refused', 'user_activated', 'sign_in_done'])
+  })
+
   it('when the password changes, but for the one that changes it', async () => {
     const who = await aUser(t.ctx)
     const [one, two] = [await signedIn(who), await signedIn(who)]

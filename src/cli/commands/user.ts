@@ -44,15 +44,17 @@ export function userCommands(program: Command): void {
     .option(...PASSWORD_OPTION)
     .option('--json', 'as JSON')
     .action(setPassword)
-  for (const [name, blocked, about] of [
-    ['block', true, 'Block a user: nothing of theirs signs in or works any more, and nothing is removed.'],
-    ['unblock', false, 'Let a blocked user in again.'],
+  for (const [name, state, about] of [
+    ['block', 'blocked', 'Block a user: nothing of theirs signs in or works any more, and nothing is removed.'],
+    ['unblock', 'active', 'Let a blocked user in again.'],
+    ['deactivate', 'deactivated', 'Deactivate a user who was away for 90 days: nothing of theirs works before they sign in again.'],
+    ['activate', 'active', 'Activate a deactivated user.'],
   ] as const)
     user
       .command(name)
       .description(about)
       .argument('<username>')
-      .action((username: string) => block(username, blocked))
+      .action((username: string) => changeState(username, name, state))
   user
     .command('import')
     .description(
@@ -109,11 +111,11 @@ async function setPassword(username: string, options: PasswordOptions): Promise<
   })
 }
 
-async function block(username: string, blocked: boolean): Promise<void> {
+async function changeState(username: string, command: 'block' | 'unblock' | 'deactivate' | 'activate', state: string): Promise<void> {
   await withContext(readConfig(), async (ctx) => {
-    const { setBlocked } = await import('../../services/identity/user-state.js')
-    const changed = await setBlocked(ctx, (await userNamed(ctx, username)).id, blocked)
-    await print(`user ${username} ${changed ? 'is' : 'was already'} ${blocked ? 'blocked' : 'active'}\n`)
+    const { userStateChanges } = await import('../../services/identity/user-state.js')
+    const changed = await userStateChanges[command](ctx, (await userNamed(ctx, username)).id)
+    await print(`user ${username} ${changed ? 'is' : 'was already'} ${state}\n`)
   })
 }
 
@@ -178,7 +180,7 @@ async function* usersIn({ db }: Context, { admins, blocked, search }: Filter) {
   const wanted = and(
     eq(users.kind, 'human'),
     admins ? users.admin : undefined,
-    blocked ? sql`${users.state} <> 'active'` : undefined,
+    blocked ? sql`${users.state} not in ('active', 'deactivated')` : undefined,
     search === undefined
       ? undefined
       : or(...[users.username, users.name, users.email].map((column) => sql`strpos(lower(${column}), lower(${search})) > 0`)),

@@ -193,6 +193,30 @@ export const projectShares = pgTable(
   (t) => [uniqueIndex('project_shares_project_id_group_id_key').on(t.project_id, t.group_id), index('project_shares_group_id_idx').on(t.group_id)],
 )
 
+/** A group shared with another, whose direct members are members of it up to an access level (WB-351). */
+export const groupShares = pgTable(
+  'group_shares',
+  {
+    id: id(),
+    group_id: ref()
+      .notNull()
+      .references(() => namespaces.id, { onDelete: 'cascade' }),
+    shared_with_group_id: ref()
+      .notNull()
+      .references(() => namespaces.id, { onDelete: 'cascade' }),
+    group_access: integer().notNull(),
+    /** Valid until 00:00 UTC of this day. */
+    expires_at: date({ mode: 'string' }),
+    /** Whether the other group waits for its removal; the share gives no access meanwhile. */
+    suspended: boolean().notNull().default(false),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('group_shares_group_id_shared_with_group_id_key').on(t.group_id, t.shared_with_group_id),
+    index('group_shares_shared_with_group_id_idx').on(t.shared_with_group_id),
+  ],
+)
+
 /** Languages of the default branch as of one commit (PR-5); updated after pushes. */
 export const projectLanguages = pgTable(
   'project_languages',

@@ -48,6 +48,7 @@ BEGIN
     ('namespace_ancestry', 'list_changed', 'projects groups', 'ancestor_id descendant_id'),
     ('members', 'list_changed', 'projects groups', 'user_id project_id namespace_id access_level expires_at requested_at'),
     ('project_shares', 'list_changed', 'projects groups', 'project_id group_id group_access expires_at suspended'),
+    ('group_shares', 'list_changed', 'projects groups', 'group_id shared_with_group_id group_access expires_at suspended'),
     ('issues', 'project_list_changed', 'issues', 'project_id iid title description state author_id assignee_id milestone_id confidential due_date
       created_at'),
     ('issue_labels', 'project_list_changed', 'issues', 'project_id issue_id label_id'),

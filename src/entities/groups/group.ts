@@ -45,11 +45,19 @@ export const Group = z
   })
   .meta({ id: 'Group', description: 'A group.' })
 
+const GroupShare = z.strictObject({
+  group_id: z.int(),
+  group_name: z.string(),
+  group_full_path: z.string(),
+  group_access_level: z.int(),
+  expires_at: z.iso.date().nullable(),
+})
+
 /** A group in its single view (GR-2). */
 export const GroupDetails = z
   .strictObject({
     ...common,
-    shared_with_groups: z.array(z.never()),
+    shared_with_groups: z.array(GroupShare),
     projects: z.array(Project).optional(),
     shared_projects: z.array(Project).optional(),
   })
@@ -102,9 +110,14 @@ const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistic
 })
 
 /** All fields except `projects`, which are rendered separately. */
-export const presentGroupDetails = (group: GroupRecord, view: View, defaults: GroupDefaults): z.infer<typeof GroupDetails> => ({
+export const presentGroupDetails = (
+  group: GroupRecord,
+  shares: z.infer<typeof GroupShare>[],
+  view: View,
+  defaults: GroupDefaults,
+): z.infer<typeof GroupDetails> => ({
   ...presentCommon(group, view, defaults),
-  shared_with_groups: [],
+  shared_with_groups: shares,
 })
 
 /** A group as part of a project's group chain (PR-6). */

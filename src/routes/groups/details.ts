@@ -9,6 +9,7 @@ import type { View } from '../../http/view.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { readSettings } from '../../services/core/settings.js'
 import type { GroupRecord } from '../../services/groups/list.js'
+import { listGroupShares } from '../../services/groups/shares.js'
 import { projectsOfGroup } from '../../services/projects/list.js'
 import { loadProjects } from '../../services/projects/load.js'
 
@@ -23,8 +24,12 @@ interface DetailOptions {
  * renderings are inserted as text.
  */
 export async function details(ctx: Context, caller: Caller, group: GroupRecord, view: View, wanted: DetailOptions = {}): Promise<Rendered> {
-  const attributes = await attributesFor(ctx, caller, wanted, 'group', [group.id])
-  const shown = JSON.stringify(withAttributes(presentGroupDetails(group, view, await readSettings(ctx)), attributes?.get(group.id)))
+  const [attributes, shares, settings] = await Promise.all([
+    attributesFor(ctx, caller, wanted, 'group', [group.id]),
+    listGroupShares(ctx, caller, group.id),
+    readSettings(ctx),
+  ])
+  const shown = JSON.stringify(withAttributes(presentGroupDetails(group, shares, view, settings), attributes?.get(group.id)))
   if (wanted.with_projects === false) return new Rendered(shown)
   const variant = `project in a group ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'}`
   const render = async (which: 'own' | 'shared') => {

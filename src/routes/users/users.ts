@@ -27,7 +27,7 @@ import {
 import { email, namespacePath, newPassword, title } from '../../http/texts.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { listUsers, loadUsers, USER_ORDERS } from '../../services/identity/user-list.js'
-import { setBlocked } from '../../services/identity/user-state.js'
+import { userStateChanges } from '../../services/identity/user-state.js'
 import { updateUser } from '../../services/identity/user-update.js'
 import { createUser, loadUser, showUser } from '../../services/identity/users.js'
 import { removeUser } from '../../services/operations/user-removal.js'
@@ -104,18 +104,25 @@ const changes = updateOf(
   ),
 )
 
-const switchState = (action: 'block' | 'unblock') =>
+const STATE_CHANGES = {
+  block: 'Block a user',
+  unblock: 'Unblock a user',
+  deactivate: 'Deactivate a user',
+  activate: 'Activate a user',
+}
+
+const switchState = (action: keyof typeof STATE_CHANGES) =>
   endpoint({
     method: 'POST',
     path: `/users/:id(^\\d+$)/${action}`,
-    summary: action === 'block' ? 'Block a user' : 'Unblock a user',
+    summary: STATE_CHANGES[action],
     access: admin,
     input: z.object({ id: rowId() }),
     output: z.boolean(),
-    handler: ({ ctx, input }) => setBlocked(ctx, input.id, action === 'block'),
+    handler: ({ ctx, input }) => userStateChanges[action](ctx, input.id),
   })
 
-/** Users (U-8 to U-36, U-41 to U-44). */
+/** Users (U-8 to U-36, U-41 to U-44, WB-350). */
 export const users = [
   endpoint({
     method: 'GET',
@@ -223,4 +230,6 @@ export const users = [
   }),
   switchState('block'),
   switchState('unblock'),
+  switchState('deactivate'),
+  switchState('activate'),
 ]

@@ -1,10 +1,10 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { membershipCounts } from '../../access/roles.js'
+import { groupMembers, membershipCounts } from '../../access/roles.js'
 import { viewerKindOf, visibleGroups } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { members, mentions, namespaceAncestry, namespaces } from '../../db/schema/index.js'
+import { mentions, namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import type { Slices } from '../../lib/async/slices.js'
 import { referencesIn } from '../../rules/references.js'
 import type { Target } from './subscriptions.js'
@@ -41,7 +41,7 @@ const usersNamed = (names: string[], { user }: SignedIn): SQL => {
     sql`, `,
   )}]::text[]`
   return sql`(lower(u.username) = any(${list}) or u.id in (
-    select m.user_id from ${namespaces} join ${namespaceAncestry} a on a.descendant_id = ${namespaces.id} join ${members} m on m.namespace_id = a.ancestor_id
+    select m.user_id from ${namespaces} join ${namespaceAncestry} a on a.descendant_id = ${namespaces.id} join ${groupMembers} m on m.namespace_id = a.ancestor_id
     where ${namespaces.kind} = 'group' and not ${namespaces.mentions_disabled} and lower(${namespaces.full_path}) = any(${list}) and ${membershipCounts}
     and ${visibleGroups(viewerKindOf(user), namespaces, sql`${user.id}::bigint`)}))`
 }

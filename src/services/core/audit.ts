@@ -10,7 +10,7 @@ export type AuditEvent = typeof auditEvents.$inferSelect
 /** What was done, in the past tense. */
 export type AuditAction =
   | 'project_exported'
-  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'approved' | 'rejected' | 'deleted'}`
+  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'deactivated' | 'activated' | 'approved' | 'rejected' | 'deleted'}`
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | 'email_confirmed'
@@ -19,7 +19,7 @@ export type AuditAction =
   | `deploy_token_${'created' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`
   | `${'project' | 'group'}_${'created' | 'deletion_scheduled' | 'restored' | 'deleted'}`
-  | `group_${'updated' | 'transferred'}`
+  | `group_${'updated' | 'transferred' | 'shared' | 'unshared'}`
   | 'visibility_changed'
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { membershipCounts } from '../../access/roles.js'
+import { groupMembers, membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
 import { listedGroups, restorableGroups, type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
@@ -65,7 +65,7 @@ const FILTERS = {
   },
   min_access_level: {
     where: (level) =>
-      sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${level} and ${membershipCounts})`,
+      sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join ${groupMembers} m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${level} and ${membershipCounts})`,
     value: ({ min_access_level }) => min_access_level,
   },
   top_level_only: { where: () => sql`${namespaces.parent_id} is null`, value: ({ top_level_only }) => top_level_only || undefined },

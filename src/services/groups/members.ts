@@ -1,7 +1,7 @@
 import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { effectiveLevel, isOpenTo } from '../../access/can.js'
-import { membershipCounts, shareCounts } from '../../access/roles.js'
+import { groupMembers, membershipCounts, shareCounts } from '../../access/roles.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -99,12 +99,12 @@ const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
 export const effectiveMemberships = (kind: MemberSource['kind']) => {
   const source = sql.placeholder('source')
   if (kind === 'group') {
-    return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id
+    return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from namespace_ancestry a join ${groupMembers} m on m.namespace_id = a.ancestor_id
       where a.descendant_id = ${source} and ${membershipCounts}`
   }
   return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from members m where m.project_id = ${source} and ${membershipCounts}
     union all select m.user_id, m.access_level, m.expires_at, m.created_at from projects p join namespace_ancestry a on a.descendant_id = p.namespace_id
-      join members m on m.namespace_id = a.ancestor_id where p.id = ${source} and ${membershipCounts}
+      join ${groupMembers} m on m.namespace_id = a.ancestor_id where p.id = ${source} and ${membershipCounts}
     union all select m.user_id, least(m.access_level, s.group_access), m.expires_at, m.created_at from project_shares s
       join namespace_ancestry a on a.descendant_id = s.group_id join members m on m.namespace_id = a.ancestor_id
       where s.project_id = ${source} and ${membershipCounts} and ${shareCounts}`
@@ -159,8 +159,8 @@ export const levelsToGive = ({ kind, level }: MemberSource): number[] =>
 const selectOrigins = statement('groups of inherited members', (db, kind: MemberSource['kind']) => {
   const source = sql.placeholder('source')
   const above = kind === 'project' ? sql`(select p.namespace_id from projects p where p.id = ${source})` : sql`${source}`
-  const inherited = sql`select m.user_id, m.access_level, g.full_path from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id
-    join namespaces g on g.id = a.ancestor_id where a.descendant_id = ${above} and ${membershipCounts}${kind === 'group' ? sql` and a.ancestor_id <> ${source}` : sql``}`
+  const inherited = sql`select m.user_id, m.access_level, g.full_path from namespace_ancestry a join ${groupMembers} m on m.namespace_id = a.ancestor_id
+    join namespaces g on g.id = a.ancestor_id where a.descendant_id = ${above} and ${membershipCounts}${kind === 'group' ? sql` and m.origin_id <> ${source}` : sql``}`
   const shared = sql`select m.user_id, least(m.access_level, s.group_access), g.full_path from project_shares s
     join namespaces g on g.id = s.group_id join namespace_ancestry a on a.descendant_id = s.group_id join members m on m.namespace_id = a.ancestor_id
     where s.project_id = ${source} and ${membershipCounts} and ${shareCounts}`

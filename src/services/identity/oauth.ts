@@ -1,6 +1,7 @@
 import { and, eq, inArray, ne, or, sql } from 'drizzle-orm'
 import { checkAddress } from '../../access/addresses.js'
 import { SCOPES } from '../../access/scopes.js'
+import { maySignIn } from '../../access/sessions.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { onlyRow } from '../../db/only-row.js'
@@ -81,8 +82,8 @@ export async function userByPassword(ctx: Context, username: string, password: s
   const guess = { login: username, user, address: ctx.origin?.address ?? '' }
   const matches = await checkSignIn(ctx, guess, password)
   // `checkSignIn` has recorded the refusal of a blocked account
-  if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return null
-  const refusal = refusalOf(ctx, user, settings)
+  if (!user || !matches || !maySignIn(user) || user.kind !== 'human') return null
+  const refusal = user.state === 'deactivated' && !asksForSecondFactor ? 'the account is deactivated' : refusalOf(ctx, user, settings)
   if (refusal !== null) {
     await recordRefusal(ctx, guess, refusal)
     return null

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { ANONYMOUS } from '../../access/actor.js'
+import { maySignIn } from '../../access/sessions.js'
 import { type Context, withOrigin } from '../../context.js'
 import { deployTokens, tokens, type users } from '../../db/schema/index.js'
 import { tooMany } from '../../failures.js'
@@ -76,7 +77,7 @@ export async function checkSignIn(ctx: Context, guess: Guess, password: string):
     await recordRefusal(ctx, guess, guess.user ? 'wrong password' : 'no such account')
     await recordFailedLogin(ctx.db, guess.user?.id ?? 0)
   }
-  if (matches && guess.user && guess.user.state !== 'active') await recordRefusal(ctx, guess, 'the account is blocked')
+  if (matches && guess.user && !maySignIn(guess.user)) await recordRefusal(ctx, guess, 'the account is blocked')
   return matches
 }
 

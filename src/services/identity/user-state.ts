@@ -1,9 +1,11 @@
 import { eq, sql } from 'drizzle-orm'
+import { maySignIn } from '../../access/sessions.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { sessions, users } from '../../db/schema/index.js'
+import { sessions, tokens, users } from '../../db/schema/index.js'
 import { forbidden, notFound } from '../../failures.js'
-import { audit } from '../core/audit.js'
+import { dayOf } from '../../lib/text/day.js'
+import { type AuditAction, audit } from '../core/audit.js'
 
 /** Throws 403 when the user is the last active administrator (SEC-123), also when two are removed concurrently. */
 export async function requireAnotherAdministrator(tx: Transaction, userId: number): Promise<void> {
@@ -22,12 +24,14 @@ type State = (typeof users.$inferSelect)['state']
 /** The state that blocking and unblocking lead to from each state, or why it is refused (U-41, U-42). */
 const BLOCK: Record<State, State | { refused: string }> = {
   active: 'blocked',
+  deactivated: 'blocked',
   blocked: 'blocked',
   ldap_blocked: { refused: 'LDAP blocked users cannot be modified by the API' },
   blocked_pending_approval: 'blocked',
 }
 const UNBLOCK: Record<State, State | { refused: string }> = {
   active: 'active',
+  deactivated: { refused: 'Deactivated users cannot be unblocked by the API' },
   blocked: 'active',
   ldap_blocked: { refused: 'LDAP blocked users cannot be unblocked by the API' },
   blocked_pending_approval: { refused: 'users who wait for approval are approved, not unblocked' },
@@ -35,12 +39,11 @@ const UNBLOCK: Record<State, State | { refused: string }> = {
 
 /** Blocks a user who has left their directory, or unblocks one who is back (WB-52). A block by an administrator stays. */
 export async function setDirectoryBlocked(ctx: Context, id: number, blocked: boolean): Promise<void> {
-  const [from, to] = blocked ? (['active', 'ldap_blocked'] as const) : (['ldap_blocked', 'active'] as const)
   await ctx.db.transaction(async (tx) => {
     const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
-    if (user?.state !== from) return
+    if (!user || (blocked ? !maySignIn(user) : user.state !== 'ldap_blocked')) return
     if (blocked && user.admin) await requireAnotherAdministrator(tx, id)
-    await moveTo(ctx, tx, user, to)
+    await moveTo(ctx, tx, user, blocked ? 'ldap_blocked' : 'active')
   })
 }
 
@@ -59,9 +62,64 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
   })
 }
 
-/** Sets the state of a user; sessions end with a block. */
-async function moveTo(ctx: Context, tx: Transaction, { id, username }: typeof users.$inferSelect, state: State): Promise<void> {
+/** How long a user must have been away before they can be deactivated, in days. */
+const DORMANT_DAYS = 90
+
+/** Deactivates a user who is not there any more, until they sign in again, and returns whether that changed anything (WB-350). */
+export async function deactivate(ctx: Context, id: number): Promise<boolean> {
+  return ctx.db.transaction(async (tx) => {
+    const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
+    if (!user) throw notFound('User')
+    if (user.kind === 'ghost') throw forbidden()
+    if (user.state === 'deactivated') return false
+    if (user.state !== 'active') throw forbidden('A blocked user cannot be deactivated by the API')
+    if (!(await isDormant(ctx, tx, user)))
+      throw forbidden(`The user you are trying to deactivate has been active in the past ${DORMANT_DAYS} days and cannot be deactivated`)
+    if (user.admin) await requireAnotherAdministrator(tx, id)
+    await moveTo(ctx, tx, user, 'deactivated')
+    return true
+  })
+}
+
+/** Makes a deactivated user active again, on their own if they sign in, and returns whether that changed anything. */
+export async function activate(ctx: Context, id: number, actorId?: number): Promise<boolean> {
+  return ctx.db.transaction(async (tx) => {
+    const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
+    if (!user) throw notFound('User')
+    if (user.state === 'active') return false
+    if (user.state !== 'deactivated') throw forbidden('A blocked user must be unblocked to be activated')
+    await moveTo(ctx, tx, user, 'active', actorId)
+    return true
+  })
+}
+
+/** What changes the state of a user, as the API and the commands call it. */
+export const userStateChanges = {
+  block: (ctx: Context, id: number) => setBlocked(ctx, id, true),
+  unblock: (ctx: Context, id: number) => setBlocked(ctx, id, false),
+  deactivate,
+  activate: (ctx: Context, id: number) => activate(ctx, id),
+}
+
+/** Whether a user has neither signed in nor used Git, a session or a token for so long. */
+async function isDormant(ctx: Context, tx: Transaction, { id, last_activity_on, current_sign_in_at }: typeof users.$inferSelect) {
+  const since = new Date(ctx.now().getTime() - DORMANT_DAYS * 86_400_000)
+  if ((last_activity_on !== null && last_activity_on > dayOf(since)) || (current_sign_in_at !== null && current_sign_in_at > since)) return false
+  const used = sql`user_id = ${id} and last_used_at > ${since.toISOString()}::timestamptz`
+  const { rows } = await tx.execute(sql`select from ${sessions} where ${used} union all select from ${tokens} where ${used} limit 1`)
+  return rows.length === 0
+}
+
+/** Sets the state of a user; sessions end when it is no longer active. */
+async function moveTo(ctx: Context, tx: Transaction, user: typeof users.$inferSelect, state: State, actorId?: number): Promise<void> {
+  const { id, username } = user
   await tx.update(users).set({ state, updated_at: ctx.now() }).where(eq(users.id, id))
   if (state !== 'active') await tx.delete(sessions).where(eq(sessions.user_id, id))
-  await audit(ctx, tx, { action: state === 'active' ? 'user_unblocked' : 'user_blocked', target: { type: 'user', id, name: username } })
+  await audit(ctx, tx, { action: actionOf(user.state, state), target: { type: 'user', id, name: username }, actorId })
+}
+
+function actionOf(from: State, to: State): AuditAction {
+  if (to === 'deactivated') return 'user_deactivated'
+  if (to !== 'active') return 'user_blocked'
+  return from === 'deactivated' ? 'user_activated' : 'user_unblocked'
 }

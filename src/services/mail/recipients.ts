@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { membershipCounts, shareCounts } from '../../access/roles.js'
+import { groupMembers, membershipCounts, shareCounts } from '../../access/roles.js'
 import type { Context } from '../../context.js'
 import {
   emails,
@@ -176,7 +176,8 @@ async function noteQueries(ctx: Context, project: ProjectRow, { target, id, sha,
 function watcherQueries(project: ProjectRow, groups: number[], { event, target }: Notification): ReasonQuery[] {
   // results of pipelines are mailed to their owners only
   if (event === 'mention' || event === 'relabel' || target === 'Pipeline') return []
-  const among = sql`select m.user_id from ${members} m where (m.project_id = ${project.id} or m.namespace_id = any(${array(groups)})) and ${membershipCounts}
+  const among = sql`select m.user_id from ${members} m where m.project_id = ${project.id} and ${membershipCounts}
+    union select m.user_id from ${groupMembers} m where m.namespace_id = any(${array(groups)}) and ${membershipCounts}
     union select n.owner_id from ${namespaces} n where n.id = ${project.namespace_id}
     union select m.user_id from ${projectShares} s join ${namespaceAncestry} a on a.descendant_id = s.group_id
       join ${members} m on m.namespace_id = a.ancestor_id where s.project_id = ${project.id} and ${shareCounts} and ${membershipCounts}`

@@ -2,7 +2,7 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import type { GroupSubject, Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
+import { groupShares, namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound, refused } from '../../failures.js'
 import { deletionSuffix, formerPath } from '../../rules/path.js'
@@ -43,6 +43,7 @@ async function scheduleDeletion(ctx: Context, tx: Transaction, id: number, due: 
     .where(and(inArray(namespaces.id, ids), isNull(namespaces.marked_for_deletion_at)))
   await tx.update(namespaces).set({ deletion_due_at: due }).where(eq(namespaces.id, id))
   await tx.update(projectShares).set({ suspended: true }).where(inArray(projectShares.group_id, ids))
+  await tx.update(groupShares).set({ suspended: true }).where(inArray(groupShares.shared_with_group_id, ids))
   await audit(ctx, tx, {
     action: 'group_deletion_scheduled',
     target: { type: 'group', id, name: group.full_path },
@@ -106,6 +107,7 @@ async function showTree(ctx: Context, tx: Transaction, id: number, ids: number[]
   await tx.execute(sql`update ${projects} p set marked_for_deletion_at = null, visibility = least(p.visibility, n.visibility)
     from ${namespaces} n where n.id = p.namespace_id and ${hidden}`)
   await tx.update(projectShares).set({ suspended: false }).where(inArray(projectShares.group_id, shown))
+  await tx.update(groupShares).set({ suspended: false }).where(inArray(groupShares.shared_with_group_id, shown))
   for (const project of lowered) await lowerForks(ctx, tx, Number(project.id), project.visibility)
 }
 

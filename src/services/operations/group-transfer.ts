@@ -5,7 +5,7 @@ import { membershipCounts } from '../../access/roles.js'
 import type { GroupSubject, Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { members, namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
+import { groupShares, members, namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { type Failure, notFound } from '../../failures.js'
 import { namespacePathFaults } from '../../rules/path.js'
@@ -130,12 +130,14 @@ async function lower(ctx: Context, tx: Transaction, tree: number[], visibility: 
 
 /**
  * Ends what projects had of groups that are no longer above them: labels are recreated in the project (GR-43, SEC-31).
- * A project cannot be shared with a group above it (PR-23).
+ * Neither a project nor a group can be shared with a group above it (PR-23, WB-351).
  */
 async function leaveFormerParent(ctx: Context, tx: Transaction, tree: number[]): Promise<void> {
   const ids = sql`any(${sql.param(tree)}::bigint[])`
   await tx.execute(sql`delete from ${projectShares} s using ${projects} p, ${namespaceAncestry} a
     where p.id = s.project_id and p.namespace_id = ${ids} and a.descendant_id = p.namespace_id and a.ancestor_id = s.group_id`)
+  await tx.execute(sql`delete from ${groupShares} s using ${namespaceAncestry} a
+    where s.group_id = ${ids} and a.descendant_id = s.group_id and a.ancestor_id = s.shared_with_group_id`)
   const { rows } = await tx.execute<{ id: string; namespace_id: string }>(sql`select p.id, p.namespace_id from ${projects} p
     where p.namespace_id = ${ids} and exists (select from (select w.project_id, w.label_id from issue_labels w union all
         select w.project_id, w.label_id from merge_request_labels w) w join labels l on l.id = w.label_id

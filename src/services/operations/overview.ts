@@ -9,6 +9,7 @@ import { namespaces, processes, projects, repositoryChecks, users } from '../../
 export interface UserCounts {
   all: number
   active: number
+  deactivated: number
   blocked: number
   waiting: number
   admins: number
@@ -19,7 +20,8 @@ export interface UserCounts {
 /** Counts users by what they are, the ghost left out. */
 export async function countUsers({ db }: Context): Promise<UserCounts> {
   const { rows } = await db.write.execute<Record<keyof UserCounts, string>>(sql`select count(*) as all,
-    count(*) filter (where state = 'active') as active, count(*) filter (where state in ('blocked', 'ldap_blocked')) as blocked,
+    count(*) filter (where state = 'active') as active, count(*) filter (where state = 'deactivated') as deactivated,
+    count(*) filter (where state in ('blocked', 'ldap_blocked')) as blocked,
     count(*) filter (where state = 'blocked_pending_approval') as waiting, count(*) filter (where admin) as admins,
     count(*) filter (where external) as external, count(*) filter (where two_factor_enabled) as two_factor
     from ${users} where kind = 'human'`)
@@ -27,6 +29,7 @@ export async function countUsers({ db }: Context): Promise<UserCounts> {
   return {
     all: count('all'),
     active: count('active'),
+    deactivated: count('deactivated'),
     blocked: count('blocked'),
     waiting: count('waiting'),
     admins: count('admins'),

@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { applicationSettings, emails, identities, users } from '../../../src/db/schema/index.js'
+import { applicationSettings, emails, identities, sessions, tokens, users } from '../../../src/db/schema/index.js'
+import { userStateChanges } from '../../../src/services/identity/user-state.js'
 import { testApp } from '../../support/app.js'
 import { gitRun } from '../../support/clients/git-client.js'
 import { anAdmin, aProject, aUser, type TestUser, unique } from '../../support/factories.js'
@@ -274,6 +275,91 @@ describe('POST /users/:id/block and /unblock (U-41 to U-44, X-12)', () => {
     await t.api('get', `/projects/${project.id}`).expect(200)
     const { body } = await t.api('get', `/users?username=${user.username}`, other).expect(200)
     expect(body).toMatchObject([{ id: user.id, state: 'blocked' }])
+  })
+})
+
+describe('POST /users/:id/deactivate and /activate (WB-350)', () => {
+  const post = (user: TestUser, action: string) => t.api('post', `/users/${user.id}/${action}`, admin)
+  const away = async (user: TestUser, days: number) => {
+    const at = new Date(t.ctx.now().getTime() - days * 86_400_000)
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.update(users).set({ last_activity_on: null, current_sign_in_at: null }).where(eq(users.id, user.id))
+    await t.ctx.db.write.update(tokens).set({ last_used_at: at }).where(eq(tokens.user_id, user.id))
+    return { at, day: at.toISOString().slice(0, 10) }
+  }
+  const recent = { message: '403 Forbidden - The user you are trying to deactivate has been active in the past 90 days and cannot be deactivated' }
+
+  it('whoever was away for 90 days; their tokens do not work, in the API and with Git, until they are active', async () => {
+    const user = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: user, files: { 'a.txt': 'a\n' } })
+    await t.api('get', '/user', user).expect(200)
+    await away(user, 91)
+    const git = () =>
+      fetch(`${t.url}/${project.fullPath}.git/info/refs?service=git-upload-pack`, {
+        headers: { authorization: `Basic ${Buffer.from(`${user.username}:${user.token}`).toString('base64')}` },
+      })
+    expect((await git()).status).toBe(200)
+    await away(user, 91)
+    expect((await post(user, 'deactivate').expect(201)).body).toBe(true)
+    expect((await post(user, 'deactivate').expect(201)).body).toBe(false)
+    const { message } = (await t.api('get', '/user', user).expect(403)).body
+    expect(message).toContain('403 Forbidden - Your account has been deactivated')
+    const refused = await git()
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('sign in at')])
+    expect((await t.api('get', `/users/${user.id}`, admin).expect(200)).body).toMatchObject({ state: 'deactivated' })
+    const listed = async (query: string) => (await t.api('get', `/users?username=${user.username}${query}`, admin).expect(200)).body.length
+    expect([await listed(''), await listed('&active=true'), await listed('&blocked=true')]).toEqual([1, 0, 0])
+    await post(user, 'unblock').expect(403, { message: '403 Forbidden - Deactivated users cannot be unblocked by the API' })
+    expect((await post(user, 'activate').expect(201)).body).toBe(true)
+    expect((await post(user, 'activate').expect(201)).body).toBe(false)
+    await t.api('get', '/user', user).expect(200)
+    const { rows } = await t.ctx.db.write.execute<{ action: string; actor: string }>(
+      `select action, actor from audit_events where target_type = 'user' and target_id = ${user.id} and action like 'user_%activated' order by id`,
+    )
+    expect(rows).toEqual([
+      { action: 'user_deactivated', actor: admin.username },
+      { action: 'user_activated', actor: admin.username },
+    ])
+  })
+
+  it('not whoever was there: signed in, with Git, with a token or a session', async () => {
+    const user = await aUser(t.ctx)
+    const { at, day } = await away(user, 89)
+    await post(user, 'deactivate').expect(403, recent)
+    await away(user, 91)
+    const set = (values: Partial<typeof users.$inferInsert>) => t.ctx.db.write.update(users).set(values).where(eq(users.id, user.id))
+    await set({ last_activity_on: day })
+    await post(user, 'deactivate').expect(403, recent)
+    await set({ last_activity_on: null, current_sign_in_at: at })
+    await post(user, 'deactivate').expect(403, recent)
+    await set({ current_sign_in_at: null })
+    await t.ctx.db.write
+      .insert(sessions)
+      .values({ user_id: user.id, digest: `d${user.id}`, address: '', user_agent: '', created_at: at, last_used_at: at })
+    await post(user, 'deactivate').expect(403, recent)
+    await t.ctx.db.write.delete(sessions).where(eq(sessions.user_id, user.id))
+    expect((await post(user, 'deactivate').expect(201)).body).toBe(true)
+  })
+
+  it('not who is blocked, nor the last administrator; who is deactivated can be blocked', async () => {
+    for (const state of ['blocked', 'ldap_blocked', 'blocked_pending_approval'] as const) {
+      const user = await aUser(t.ctx, { state })
+      await post(user, 'deactivate').expect(403, { message: '403 Forbidden - A blocked user cannot be deactivated by the API' })
+      await post(user, 'activate').expect(403, { message: '403 Forbidden - A blocked user must be unblocked to be activated' })
+    }
+    const user = await aUser(t.ctx, { state: 'deactivated' })
+    expect((await post(user, 'block').expect(201)).body).toBe(true)
+    await post(user, 'activate').expect(403)
+    await t.ctx.db.write.update(users).set({ admin: false }).where(sql`${users.id} <> ${admin.id}`)
+    await away(admin, 91)
+    await expect(userStateChanges.deactivate(t.ctx, admin.id)).rejects.toThrow()
+    expect((await stored(admin))?.state).toBe('active')
+  })
+
+  it.each(['deactivate', 'activate'])('%s: 401, 403, 404', async (action) => {
+    await t.api('post', `/users/${other.id}/${action}`).expect(401, { message: '401 Unauthorized' })
+    await t.api('post', `/users/${other.id}/${action}`, other).expect(403, { message: '403 Forbidden' })
+    await t.api('post', `/users/999999/${action}`, admin).expect(404, { message: '404 User Not Found' })
   })
 })
 

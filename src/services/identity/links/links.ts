@@ -1,4 +1,5 @@
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
+import { maySignIn } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { accountLinks, emails, users } from '../../../db/schema/index.js'
@@ -53,7 +54,7 @@ export async function findLink(ctx: Context, purpose: AccountLink['purpose'], to
     .where(and(eq(accountLinks.digest, digestOf(token)), eq(accountLinks.purpose, purpose), gt(accountLinks.expires_at, ctx.now())))
   if (found?.user.kind !== 'human' || found.user.removal !== null) return null
   const { state } = found.user
-  if (state !== 'active' && !(state === 'blocked_pending_approval' && purpose === 'confirm')) return null
+  if (!maySignIn({ state }) && !(state === 'blocked_pending_approval' && purpose === 'confirm')) return null
   if (found.user.email === found.link.email) return found.link
   const [secondary] = await ctx.db.write
     .select({ id: emails.id })

@@ -123,7 +123,7 @@ async function ownerOf(ctx: Context, email: string, link: Kind['link']): Promise
       case when lower(u.email) = ${email} then u.confirmed_at else e.confirmed_at end is not null as confirmed
     from ${users} u left join ${emails} e on e.user_id = u.id and lower(e.email) = ${email}
     where u.id in (select id from ${users} where lower(email) = ${email} union select user_id from ${emails} where lower(email) = ${email})
-      and u.state in ('active', ${link === 'confirm' ? 'blocked_pending_approval' : 'active'}) and u.kind = 'human' and u.removal is null`)
+      and u.state in ('active', 'deactivated', ${link === 'confirm' ? 'blocked_pending_approval' : 'active'}) and u.kind = 'human' and u.removal is null`)
   const [row] = rows
   return row ? { ...row, id: Number(row.id) } : null
 }

@@ -1,6 +1,6 @@
 import { asc, desc, sql } from 'drizzle-orm'
 import { calculateJwkThumbprint, exportJWK, exportPKCS8, generateKeyPair, importPKCS8, type JWK, SignJWT } from 'jose'
-import { membershipCounts } from '../../../access/roles.js'
+import { groupMembers, membershipCounts } from '../../../access/roles.js'
 import type { Scope } from '../../../access/scopes.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
@@ -84,7 +84,7 @@ async function claimsOf(ctx: Context, userId: number, scopes: readonly string[])
 
 /** Full paths of the groups that a user is a member of, also through a group above. */
 async function groupsOf(ctx: Context, userId: number): Promise<string[]> {
-  const own = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
+  const own = sql`select m.namespace_id from ${groupMembers} m where m.user_id = ${userId} and ${membershipCounts}`
   const rows = await ctx.db.read
     .select({ path: namespaces.full_path })
     .from(namespaces)

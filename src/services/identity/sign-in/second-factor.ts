@@ -1,6 +1,6 @@
 import { and, eq, lt, sql } from 'drizzle-orm'
 import { Secret, TOTP } from 'otpauth'
-import type { Session } from '../../../access/sessions.js'
+import { maySignIn, type Session } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { otpSecrets, recoveryCodes, sessions, users, webauthnKeys } from '../../../db/schema/index.js'
@@ -187,7 +187,7 @@ export async function signInByKey(ctx: Context, given: KeyAnswer): Promise<Start
   const userId = await redeemKey(ctx, null, given)
   const user = userId === null ? null : await getUser(ctx, userId)
   ctx.metrics.login('second factor', user ? 'done' : 'refused')
-  if (user?.state === 'active' && user.kind === 'human' && user.removal === null && !mustConfirm(ctx, user, await readSettings(ctx)))
+  if (user && maySignIn(user) && user.kind === 'human' && user.removal === null && !mustConfirm(ctx, user, await readSettings(ctx)))
     return startSession(ctx, user)
   await throttle.failed(address)
   await recordRefusal(ctx, { login: user?.username ?? '(a passkey)', user, address }, 'the passkey is not accepted')

@@ -10,6 +10,7 @@ import { digestOf } from '../../../lib/crypto/secret.js'
 import { audit } from '../../core/audit.js'
 import { removeInitialPassword } from '../initial-password.js'
 import { recordSignIn, userByPassword } from '../oauth.js'
+import { activate } from '../user-state.js'
 import type { User } from '../users.js'
 
 export type SessionRow = typeof sessions.$inferSelect
@@ -56,6 +57,7 @@ export async function startSession(
 ): Promise<StartedSession> {
   const { address = '', userAgent = '' } = ctx.origin ?? {}
   await checkAddress(ctx, user.id, address)
+  if (user.state === 'deactivated' && !awaitsSecondFactor) await activate(ctx, user.id, user.id)
   const value = ctx.random.bytes('session', 32).toString('base64url')
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
@@ -74,7 +76,8 @@ export async function startSession(
       last_used_at: now,
     })
   })
-  if (!awaitsSecondFactor) await recordSignIn(ctx, user, login)
+  if (awaitsSecondFactor) return { value, user, remembered, awaitsSecondFactor }
+  await recordSignIn(ctx, user, login)
   return { value, user, remembered, awaitsSecondFactor }
 }
 

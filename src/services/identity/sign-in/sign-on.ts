@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { maySignIn } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { identities, routes, users } from '../../../db/schema/index.js'
@@ -66,7 +67,7 @@ export async function signOn(ctx: Context, provider: Provider, profile: Profile,
     throw await refuseSignOn(ctx, provider, { login, user }, 'your account there is in none of the groups that may use this service')
   const account = await returned(ctx, provider, user ?? (await makeAccount(ctx, provider, profile)))
   const current = await applyGroups(ctx, provider, profile, account)
-  if (current.state !== 'active' || current.kind !== 'human' || current.removal !== null)
+  if (!maySignIn(current) || current.kind !== 'human' || current.removal !== null)
     throw await refuseSignOn(ctx, provider, { login, user: current }, 'the account is blocked')
   const awaitsSecondFactor = current.two_factor_enabled && !provider.second_factor
   return startSession(ctx, current, { login, remembered, awaitsSecondFactor, provider: provider.name })
@@ -213,7 +214,7 @@ async function applyGroups(ctx: Context, provider: Provider, { groups }: Profile
   const isIn = (names: readonly string[] | undefined, otherwise: boolean) =>
     names === undefined ? otherwise : names.some((group) => groups.includes(group))
   const [admin, external] = [isIn(administrators, user.admin), isIn(outside, user.external)]
-  if (user.state !== 'active' || (admin === user.admin && external === user.external)) return user
+  if (!maySignIn(user) || (admin === user.admin && external === user.external)) return user
   await updateUser(ctx, user.id, { admin, external }).catch(async (error: unknown) => {
     if (!(error instanceof Failure) || error.kind !== 'forbidden') throw error
     ctx.log.warn({ user: user.username, provider: provider.name }, 'the last administrator stays one, whatever the groups are')

@@ -59,7 +59,7 @@ export const heldTextsPage = page({
                     {held.text.length > MAX_SHOWN && '…'}
                   </p>
                   <span class="dim within">
-                    By <a href={prefix + adminUserPath(author.username)}>{author.name}</a> <Time at={held.created_at} />; the account is here since{' '}
+                    By <a href={prefix + adminUserPath(author.username)}>{author.name}</a>, <Time at={held.created_at} />; the account was made{' '}
                     <Time at={author.created_at} />
                   </span>
                 </Row>

@@ -13,7 +13,7 @@ export const adminUserPath = (username: string) => `/admin/users/${inUrl(usernam
 export const StateBadges = ({ user }: { user: Pick<UserRecord, 'state' | 'admin' | 'external' | 'confirmed_at' | 'two_factor_enabled'> }) => (
   <>
     {user.state === 'blocked_pending_approval' && <Badge kind="waiting">waits for approval</Badge>}{' '}
-    {user.state === 'blocked' && <Badge kind="danger">blocked</Badge>}{' '}
+    {user.state === 'deactivated' && <Badge>deactivated</Badge>} {user.state === 'blocked' && <Badge kind="danger">blocked</Badge>}{' '}
     {user.state === 'ldap_blocked' && <Badge kind="danger">blocked by the directory</Badge>}{' '}
     {user.admin && <Badge kind="success">administrator</Badge>} {user.external && <Badge>external</Badge>}{' '}
     {user.confirmed_at === null && <Badge kind="waiting">address not confirmed</Badge>}

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import { adminPage } from '../../../access/rules.js'
-import { mayBeImpersonated } from '../../../access/sessions.js'
+import { mayBeImpersonated, maySignIn } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { forbidden, invalidRecord, notFound } from '../../../failures.js'
 import { oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
@@ -14,7 +14,7 @@ import { unlinkIdentity } from '../../../services/identity/sign-in/identities.js
 import { disableSecondFactor } from '../../../services/identity/sign-in/second-factor.js'
 import { approveUser, refuseUser } from '../../../services/identity/sign-in/sign-up.js'
 import { getToken, listTokens, markRevoked } from '../../../services/identity/tokens.js'
-import { setBlocked } from '../../../services/identity/user-state.js'
+import { activate, deactivate, setBlocked } from '../../../services/identity/user-state.js'
 import { findUserByName, loadUser, type User, type UserRecord } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { Avatar } from '../../components/avatar.js'
@@ -131,16 +131,24 @@ const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context
         </>
       )}
       {ctx.config.impersonation && mayBeImpersonated(user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
-      {user.state === 'active' && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
+      {user.state === 'deactivated' && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
+      {maySignIn(user) && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
+      {user.state === 'active' && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
       {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
       {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
-      {ctx.mail && user.state === 'active' && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
+      {ctx.mail && maySignIn(user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
       <ActionButton view={view} action={`${at}/temporary_password`} label="Make a temporary password" />
       {user.two_factor_enabled && !user.admin && (
         <ActionButton view={view} action={`${at}/disable_two_factor`} method="PATCH" label="Turn off the second factor" class="danger" />
       )}
     </div>
     {user.state === 'active' && <p class="dim">A blocked user cannot sign in, and no token or key of theirs works. Nothing of theirs is removed.</p>}
+    {user.state === 'deactivated' && (
+      <p class="dim">No token or key of theirs works and they get no mails, until they sign in again or are activated.</p>
+    )}
+    {user.state === 'active' && (
+      <p class="dim">Who was away for 90 days can be deactivated: no token or key of theirs works and they get no mails, until they sign in again.</p>
+    )}
     {user.two_factor_enabled && user.admin && (
       <p class="dim">
         The second factor of an administrator is turned off on the machine: <code>roost user {user.username} --no-second-factor</code>
@@ -343,6 +351,8 @@ export const userActions = {
   approve: action('approve', 'PUT', 'The account is approved.', (ctx, { id }) => approveUser(ctx, id)),
   block: action('block', 'PUT', 'The account is blocked.', (ctx, { id }) => setBlocked(ctx, id, true)),
   unblock: action('unblock', 'PUT', 'The account is no longer blocked.', (ctx, { id }) => setBlocked(ctx, id, false)),
+  deactivate: action('deactivate', 'PUT', 'The account is deactivated.', (ctx, { id }) => deactivate(ctx, id)),
+  activate: action('activate', 'PUT', 'The account is active again.', (ctx, { id }) => activate(ctx, id)),
   confirm: action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeOwn(ctx, id, { skip_reconfirmation: true })),
   mail: action('reset_password', 'POST', 'A link to set a password is on its way.', async (ctx, user) => {
     if (!ctx.mail) throw notFound()

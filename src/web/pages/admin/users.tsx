@@ -20,13 +20,14 @@ const PER_PAGE = 30
 const FILTERS = {
   all: { label: 'All', count: 'all', filter: {} },
   active: { label: 'Active', count: 'active', filter: { active: true } },
-  waiting: { label: 'Waiting for approval', count: 'waiting', filter: { waiting: true } },
+  waiting: { label: 'Waiting', count: 'waiting', filter: { waiting: true } },
   blocked: { label: 'Blocked', count: 'blocked', filter: { blocked: true, waiting: false } },
+  deactivated: { label: 'Deactivated', count: 'deactivated', filter: { deactivated: true } },
   admins: { label: 'Administrators', count: 'admins', filter: { admins: true } },
   external: { label: 'External', count: 'external', filter: { external: true } },
-  two_factor: { label: 'With a second factor', count: 'two_factor', filter: { two_factor: 'enabled' } },
+  two_factor: { label: 'Second factor', count: 'two_factor', filter: { two_factor: 'enabled' } },
 } as const satisfies Record<string, { label: string; count: string; filter: Partial<UserFilter> }>
-const FILTER_NAMES = ['all', 'active', 'waiting', 'blocked', 'admins', 'external', 'two_factor'] as const
+const FILTER_NAMES = ['all', 'active', 'waiting', 'blocked', 'deactivated', 'admins', 'external', 'two_factor'] as const
 
 const SORTS = ['created_desc', 'created_asc', 'name_asc', 'username_asc', 'updated_desc'] as const
 const SORT_LABELS = ['Newest first', 'Oldest first', 'By name', 'By username', 'Changed last']

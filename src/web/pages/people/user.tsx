@@ -82,7 +82,7 @@ export const userPage = page({
             <Avatar view={view} user={user} size={96} />
             <h1>{user.name}</h1>
             <p class="dim">@{user.username}</p>
-            {user.state !== 'active' && <p class="badge waiting">blocked</p>}
+            {user.state !== 'active' && <p class="badge waiting">{user.state === 'deactivated' ? 'deactivated' : 'blocked'}</p>}
             {user.bio && <p>{user.bio}</p>}
             {user.location && <p class="dim">{user.location}</p>}
             {user.organization && <p class="dim">{user.organization}</p>}

@@ -9,7 +9,7 @@ import * as creation from './new.js'
 import * as project from './project.js'
 import * as protection from './protection.js'
 import { removedPage } from './removed.js'
-import * as shares from './shares.js'
+import { groupShares, projectShares } from './shares.js'
 import { groupVariables, projectVariables } from './variables.js'
 
 /** What a project and a group have alike. */
@@ -40,8 +40,8 @@ export const pages: Page[] = [
   protection.protectedBranchesPage,
   protection.protectedBranchPage,
   protection.protectedTagsPage,
-  shares.newSharePage,
-  shares.sharePage,
+  ...projectShares.pages,
+  ...groupShares.pages,
   audit.projectAuditPage,
   audit.groupAuditPage,
   deploy.deployKeysPage,
@@ -78,9 +78,8 @@ export const forms: Form[] = [
   protection.branchUnprotection,
   protection.tagProtection,
   protection.tagUnprotection,
-  shares.shareForm,
-  shares.shareChange,
-  shares.shareRemoval,
+  ...projectShares.forms,
+  ...groupShares.forms,
   deploy.deployKeyForm,
   deploy.deployKeyChange,
   deploy.deployKeyRemoval,

@@ -158,14 +158,14 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                         >
                           <Person view={view} user={user} />
                           <span class="dim">
-                            <Standing member={member} own={own.get(user.id)} origin={origin} />
+                            <Standing member={member} own={own.get(user.id)} origin={origin} place={source.fullPath} />
                           </span>
                         </Row>
                       )
                     })}
                   </Rows>
                   <Pager view={view} page={input.page} perPage={PER_PAGE} total={all.total} />
-                  {'project' in subject && (await sharesSection(ctx, caller, subject, view))}
+                  {await sharesSection(ctx, caller, subject, view)}
                 </>
               ),
             })}
@@ -327,15 +327,23 @@ const Person = ({ view, user }: { view: PageView; user: Shown }) => (
   </span>
 )
 
+interface StandingProps {
+  member: MemberRecord
+  own: MemberRecord | undefined
+  origin: string | undefined
+  /** The full path of the project or group. */
+  place: string
+}
+
 /** The roles of a member: their own, and what they have by a group. */
-function Standing({ member, own, origin }: { member: MemberRecord; own: MemberRecord | undefined; origin: string | undefined }) {
+function Standing({ member, own, origin, place }: StandingProps) {
   const inherits = !own || own.access_level < member.access_level
+  const by = origin === place ? ' by a share with a group' : ` by the group ${origin}`
   return (
     <>
       {own && `${levelName(own.access_level)}${expires(own.expires_at)}`}
       {own && inherits && ' · '}
-      {inherits &&
-        `${levelName(member.access_level)}${origin === undefined ? '' : ` by the group ${origin}`}${own ? '' : expires(member.expires_at)}`}
+      {inherits && `${levelName(member.access_level)}${origin === undefined ? '' : by}${own ? '' : expires(member.expires_at)}`}
     </>
   )
 }

@@ -1,170 +1,229 @@
 import { z } from 'zod'
+import type { Access } from '../../../access/access.js'
 import type { SignedIn } from '../../../access/actor.js'
-import { fullPathOf, getGroupFor, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
 import { clearableDate, int, opt, orDefault, rowId, str, where } from '../../../http/params.js'
+import { changeGroupShare, listGroupShares, type NewGroupShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { changeShare, shareProject, unshareProject } from '../../../services/projects/shares.js'
 import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { levelChoices, levelName } from '../../components/levels.js'
 import { Row, Rows } from '../../components/list.js'
 import { dayText } from '../../components/time.js'
-import { ProjectLayout } from '../../layout/project.js'
-import { homeOfProject, inUrl } from '../../links.js'
+import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { ofGroup, ofProject, type Place } from './places.js'
 
-const LEVELS = [10, 20, 30, 40]
-const manage = onProjectSignedIn('manage_shares')
-const list = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/project_members`
-const level = () => where(int(), (given) => LEVELS.includes(given), 'does not have a valid value')
-const byGroup = { group_id: rowId() }
-
-/** The groups that a project is shared with. */
-export async function sharesSection(ctx: Context, { user }: SignedIn, subject: ProjectSubject, view: PageView) {
-  const shares = (await loadProject(ctx, user, subject.project.id)).shares ?? []
-  const manages = subject.can('manage_shares')
-  if (shares.length === 0 && !manages) return null
-  const at = `${homeOfProject(subject)}/-/group_links`
-  return (
-    <section>
-      <div class="heading">
-        <h2>Groups with access</h2>
-        {manages && (
-          <a class="button" href={`${view.links.prefix}${at}/new`}>
-            Share with a group
-          </a>
-        )}
-      </div>
-      <Rows empty="This project is shared with no group.">
-        {shares.map(({ group_id, group_full_path, group_access_level, expires_at }) => (
-          <Row
-            key={group_id}
-            actions={
-              manages && (
-                <>
-                  <a class="button" href={`${view.links.prefix}${at}/${group_id}`} aria-label={`Change ${group_full_path}`}>
-                    Change
-                  </a>
-                  <ActionButton view={view} action={`${at}/${group_id}`} method="DELETE" label="Remove" what={group_full_path} class="danger" />
-                </>
-              )
-            }
-          >
-            <strong>
-              <a href={`${view.links.prefix}/groups/${inUrl(group_full_path)}`}>{group_full_path}</a>
-            </strong>
-            <span class="dim">
-              At most {levelName(group_access_level)}
-              {expires_at && ` · until ${dayText(new Date(expires_at))}`}
-            </span>
-          </Row>
-        ))}
-      </Rows>
-    </section>
-  )
+/** A share as the API shows it. */
+interface Shown {
+  group_id: number
+  group_full_path: string
+  group_access_level: number
+  expires_at: string | null
 }
 
-const fields = { group_access: orDefault(level(), 30), expires_at: opt(clearableDate()) }
+/** What shares of a project and of a group differ in. */
+interface Sharing<Subject> {
+  of: Place<Subject>
+  access: Access<Subject, true>
+  levels: number[]
+  hint: string
+  list(ctx: Context, caller: SignedIn, subject: Subject): Promise<Shown[]>
+  share(ctx: Context, caller: SignedIn, subject: Subject, given: NewGroupShare): Promise<unknown>
+  change(ctx: Context, subject: Subject, given: NewGroupShare): Promise<void>
+  unshare(ctx: Context, subject: Subject, groupId: number): Promise<void>
+}
 
-const ShareFields = ({ view, share }: { view: PageView; share?: { group_access: number; expires_at: string | null } }) => (
+const projectSharing: Sharing<ProjectSubject> = {
+  of: ofProject,
+  access: onProjectSignedIn('manage_shares'),
+  levels: [10, 20, 30, 40],
+  hint: 'Members of the group have their role there, but at most this one.',
+  list: async (ctx, { user }, { project }) => (await loadProject(ctx, user, project.id)).shares ?? [],
+  share: shareProject,
+  change: changeShare,
+  unshare: unshareProject,
+}
+
+const groupSharing: Sharing<GroupSubject> = {
+  of: ofGroup,
+  access: onGroupSignedIn('manage_members'),
+  levels: [10, 20, 30, 40, 50],
+  hint: 'Direct members of that group have their role there, but at most this one, here and in all that is in this group.',
+  list: (ctx, caller, { group }) => listGroupShares(ctx, caller, group.id),
+  share: shareGroup,
+  change: changeGroupShare,
+  unshare: unshareGroup,
+}
+
+interface SectionProps {
+  kind: Place<unknown>['kind']
+  at: string
+  view: PageView
+  shares: Shown[]
+  manages: boolean
+}
+
+const Section = ({ kind, at, view, shares, manages }: SectionProps) => (
+  <section>
+    <div class="heading">
+      <h2>Groups with access</h2>
+      {manages && (
+        <a class="button" href={`${view.links.prefix}${at}/new`}>
+          Share with a group
+        </a>
+      )}
+    </div>
+    <Rows empty={`This ${kind} is shared with no group.`}>
+      {shares.map(({ group_id, group_full_path, group_access_level, expires_at }) => (
+        <Row
+          key={group_id}
+          actions={
+            manages && (
+              <>
+                <a class="button" href={`${view.links.prefix}${at}/${group_id}`} aria-label={`Change ${group_full_path}`}>
+                  Change
+                </a>
+                <ActionButton view={view} action={`${at}/${group_id}`} method="DELETE" label="Remove" what={group_full_path} class="danger" />
+              </>
+            )
+          }
+        >
+          <strong>
+            <a href={`${view.links.prefix}/groups/${inUrl(group_full_path)}`}>{group_full_path}</a>
+          </strong>
+          <span class="dim">
+            At most {levelName(group_access_level)}
+            {expires_at && ` · until ${dayText(new Date(expires_at))}`}
+          </span>
+        </Row>
+      ))}
+    </Rows>
+  </section>
+)
+
+/** The groups that a project or a group is shared with. */
+export async function sharesSection(ctx: Context, caller: SignedIn, subject: ProjectSubject | GroupSubject, view: PageView) {
+  const isProject = 'project' in subject
+  const shares = await (isProject ? projectSharing.list(ctx, caller, subject) : groupSharing.list(ctx, caller, subject))
+  const manages = isProject ? subject.can('manage_shares') : subject.can('manage_members')
+  if (shares.length === 0 && !manages) return null
+  const at = `${isProject ? ofProject.home(subject) : ofGroup.home(subject)}/-/group_links`
+  return <Section kind={isProject ? 'project' : 'group'} at={at} view={view} shares={shares} manages={manages} />
+}
+
+interface FieldsProps {
+  view: PageView
+  levels: number[]
+  hint: string
+  share?: Shown
+}
+
+const ShareFields = ({ view, levels, hint, share }: FieldsProps) => (
   <>
     <SelectField
       view={view}
       name="share[group_access]"
       label="Highest role"
-      value={String(share?.group_access ?? 30)}
-      choices={levelChoices(LEVELS)}
-      hint="Members of the group have their role there, but at most this one."
+      value={String(share?.group_access_level ?? 30)}
+      choices={levelChoices(levels)}
+      hint={hint}
     />
     <Field view={view} name="share[expires_at]" label="Until" type="date" value={share?.expires_at} hint="Empty: for good." />
   </>
 )
 
-export const newSharePage = page({
-  at: 'P/-/group_links/new',
-  access: manage,
-  input: z.object({}),
-  async show({ subject, view }) {
-    return {
-      title: `Share with a group · ${fullPathOf(subject.project)}`,
-      body: (
-        <ProjectLayout view={view} subject={subject} tab="members">
-          <div class="page-form">
-            <h1>Share with a group</h1>
-            <FormTag view={view} action={`${homeOfProject(subject)}/-/group_links`}>
-              <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
-              <Field view={view} name="share[group]" label="Group" hint="Its path." autofocus required />
-              <ShareFields view={view} />
-              <Submit label="Share project" />
-            </FormTag>
-          </div>
-        </ProjectLayout>
-      ),
-    }
-  },
-})
+function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, levels, hint, ...act }: Sharing<Subject>) {
+  const at = `${of.at}/group_links` as const
+  const home = (subject: Subject) => `${of.home(subject)}/-/group_links`
+  const members = (subject: Subject) => `${of.home(subject)}/-/${of.members}`
+  const level = () => where(int(), (given) => levels.includes(given), 'does not have a valid value')
+  const fields = { group_access: orDefault(level(), 30), expires_at: opt(clearableDate()) }
+  const byGroup = { group_id: rowId() }
 
-export const shareForm = form({
-  at: 'P/-/group_links',
-  method: 'POST',
-  access: manage,
-  input: z.object({ share: z.object({ group: orDefault(str(), ''), ...fields }) }),
-  on: newSharePage,
-  async submit({ ctx, caller, subject, input: { share } }) {
-    const { group } = await getGroupFor(ctx, caller, share.group.trim()).catch((error: unknown) => {
-      throw error instanceof Failure ? invalidRecord({ group: ['is none that you may see'] }) : error
-    })
-    await shareProject(ctx, caller, subject, { ...share, group_id: group.id })
-    return new Redirect(list(subject), { notice: `The project is shared with ${group.full_path}.` })
-  },
-})
+  const newSharePage = page({
+    at: `${at}/new`,
+    access,
+    input: z.object({}),
+    async show({ subject, view }) {
+      const children = (
+        <div class="page-form">
+          <h1>Share with a group</h1>
+          <FormTag view={view} action={home(subject)}>
+            <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
+            <Field view={view} name="share[group]" label="Group" hint="Its path." autofocus required />
+            <ShareFields view={view} levels={levels} hint={hint} />
+            <Submit label={`Share ${of.kind}`} />
+          </FormTag>
+        </div>
+      )
+      return { title: `Share with a group · ${of.source(subject).name}`, body: <>{of.memberFrame({ view, subject, children })}</> }
+    },
+  })
 
-export const sharePage = page({
-  at: 'P/-/group_links/:group_id',
-  access: manage,
-  input: z.object(byGroup),
-  async show({ ctx, caller, subject, input, view }) {
-    const shares = (await loadProject(ctx, caller.user, subject.project.id)).shares ?? []
-    const share = shares.find(({ group_id }) => group_id === input.group_id)
-    if (!share) throw notFound('Group Link')
-    return {
-      title: `${share.group_full_path} · ${fullPathOf(subject.project)}`,
-      body: (
-        <ProjectLayout view={view} subject={subject} tab="members">
-          <div class="page-form">
-            <h1>{share.group_full_path}</h1>
-            <FormTag view={view} action={`${homeOfProject(subject)}/-/group_links/${share.group_id}`} method="PUT">
-              <FormFaults view={view} fields={['group_access', 'expires_at']} />
-              <ShareFields view={view} share={{ group_access: share.group_access_level, expires_at: share.expires_at }} />
-              <Submit label="Save changes" />
-            </FormTag>
-          </div>
-        </ProjectLayout>
-      ),
-    }
-  },
-})
+  const shareForm = form({
+    at,
+    method: 'POST',
+    access,
+    input: z.object({ share: z.object({ group: orDefault(str(), ''), ...fields }) }),
+    on: newSharePage,
+    async submit({ ctx, caller, subject, input: { share } }) {
+      const { group } = await getGroupFor(ctx, caller, share.group.trim()).catch((error: unknown) => {
+        throw error instanceof Failure ? invalidRecord({ group: ['is none that you may see'] }) : error
+      })
+      await act.share(ctx, caller, subject, { ...share, group_id: group.id })
+      return new Redirect(members(subject), { notice: `The ${of.kind} is shared with ${group.full_path}.` })
+    },
+  })
 
-export const shareChange = form({
-  at: 'P/-/group_links/:group_id',
-  method: 'PUT',
-  access: manage,
-  input: z.object({ ...byGroup, share: z.object(fields) }),
-  on: sharePage,
-  async submit({ ctx, subject, input: { group_id, share } }) {
-    await changeShare(ctx, subject, { group_id, ...share })
-    return new Redirect(list(subject), { notice: 'The share is changed.' })
-  },
-})
+  const sharePage = page({
+    at: `${at}/:group_id`,
+    access,
+    input: z.object(byGroup),
+    async show({ ctx, caller, subject, input, view }) {
+      const share = (await act.list(ctx, caller, subject)).find(({ group_id }) => group_id === input.group_id)
+      if (!share) throw notFound('Group Link')
+      const children = (
+        <div class="page-form">
+          <h1>{share.group_full_path}</h1>
+          <FormTag view={view} action={`${home(subject)}/${share.group_id}`} method="PUT">
+            <FormFaults view={view} fields={['group_access', 'expires_at']} />
+            <ShareFields view={view} levels={levels} hint={hint} share={share} />
+            <Submit label="Save changes" />
+          </FormTag>
+        </div>
+      )
+      return { title: `${share.group_full_path} · ${of.source(subject).name}`, body: <>{of.memberFrame({ view, subject, children })}</> }
+    },
+  })
 
-export const shareRemoval = form({
-  at: 'P/-/group_links/:group_id',
-  method: 'DELETE',
-  access: manage,
-  input: z.object(byGroup),
-  async submit({ ctx, subject, input }) {
-    await unshareProject(ctx, subject, input.group_id)
-    return new Redirect(list(subject), { notice: 'The project is no longer shared with the group.' })
-  },
-})
+  const shareChange = form({
+    at: `${at}/:group_id`,
+    method: 'PUT',
+    access,
+    input: z.object({ ...byGroup, share: z.object(fields) }),
+    on: sharePage,
+    async submit({ ctx, subject, input: { group_id, share } }) {
+      await act.change(ctx, subject, { group_id, ...share })
+      return new Redirect(members(subject), { notice: 'The share is changed.' })
+    },
+  })
+
+  const shareRemoval = form({
+    at: `${at}/:group_id`,
+    method: 'DELETE',
+    access,
+    input: z.object(byGroup),
+    async submit({ ctx, subject, input }) {
+      await act.unshare(ctx, subject, input.group_id)
+      return new Redirect(members(subject), { notice: `The ${of.kind} is no longer shared with the group.` })
+    },
+  })
+
+  return { pages: [newSharePage, sharePage], forms: [shareForm, shareChange, shareRemoval] }
+}
+
+export const projectShares = sharesOf(projectSharing)
+export const groupShares = sharesOf(groupSharing)
