@@ -15,7 +15,7 @@ import { diffOf, getCommit, refsOf } from '../../../services/repository/commits/
 import { signatureOfCommit } from '../../../services/repository/commits/signature.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PipelineBadge, shortId } from '../../components/code.js'
-import { DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
+import { type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { CommentForm, Discussions, Thread, unsent } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
@@ -28,6 +28,7 @@ import { noteForms } from '../planning/notes.js'
 import { discussionParts } from '../planning/texts.js'
 import { beside, DiffViews, views } from './commits.js'
 import { openedFile, WholeFileLink } from './context.js'
+import { diffFiles, shownFiles } from './diff-tables.js'
 import { momentOf, titleOf } from './revision.js'
 
 const MAX_DISCUSSIONS = 100
@@ -70,7 +71,16 @@ const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: Proje
 export const commitPage = page({
   at: 'P/-/commit/:sha',
   access: onProject('download_code'),
-  input: z.object({ sha: str(), ...views, open: opt(str()), on: opt(str()), line: opt(str()), edit_note: opt(rowId()), react: opt(rowId()) }),
+  input: z.object({
+    sha: str(),
+    ...views,
+    open: opt(str()),
+    only: opt(str()),
+    on: opt(str()),
+    line: opt(str()),
+    edit_note: opt(rowId()),
+    react: opt(rowId()),
+  }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const about = await aboutCommit(ctx, subject, input.sha)
@@ -86,14 +96,22 @@ export const commitPage = page({
       openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
       discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit_note, react: input.react }),
     ])
-    const files = diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file))
+    const { files, all, instead } = shownFiles(
+      view,
+      diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file)),
+      input.only,
+    )
     const [first = '', ...others] = commit.message.split('\n')
     const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
     const sign = signature && SIGNATURES[signature.status]
     const pipeline = states.get(commit.oid)
     const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]
     const mayComment = view.viewer !== null && subject.can('comment_on_commit')
-    const placed = placesOf(discussions.items, files)
+    const placed = placesOf(
+      discussions.items,
+      files.filter((file) => !instead(file)),
+    )
+    const busy = new Set([input.on, ...[...placed.keys()].map((key) => key.split('_', 1)[0])])
     const review: DiffReview = {
       list: null,
       head: (file) => <WholeFileLink view={view} file={file} />,
@@ -118,7 +136,8 @@ export const commitPage = page({
       isClosed: () => false,
       mayComment: () => true,
       picture: () => null,
-      instead: () => null,
+      instead,
+      isPlain: (file) => !busy.has(fileAnchor(file.new_path)),
     }
     // the text of a line that is not shown stands in the form at the end
     const isOnLine =
@@ -130,6 +149,7 @@ export const commitPage = page({
     return {
       title: `${title} · ${fullPathOf(subject.project)}`,
       card: { text },
+      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>{title}</h1>
@@ -176,18 +196,21 @@ export const commitPage = page({
             </details>
           )}
           <DiffViews view={view} parallel={parallel} ignoreSpace={ignoreSpace} />
-          <DiffFiles
-            files={files}
-            review={review}
-            truncated={diff.truncated}
-            similarity={diff.similarity}
-            links={links}
-            from={commit.parents[0] ?? null}
-            to={commit.oid}
-            parallel={parallel}
-            ignoreSpace={ignoreSpace}
-            raw={`${links.commit(commit.oid)}.diff`}
-          />
+          {all}
+          {
+            await diffFiles(ctx, {
+              files,
+              review,
+              truncated: diff.truncated,
+              similarity: diff.similarity,
+              links,
+              from: commit.parents[0] ?? null,
+              to: commit.oid,
+              parallel,
+              ignoreSpace,
+              raw: `${links.commit(commit.oid)}.diff`,
+            })
+          }
           {(elsewhere.length > 0 || mayComment) && <h2>Comments</h2>}
           <Discussions {...parts} view={view} discussions={elsewhere} />
           {discussions.total > discussions.items.length && <p class="dim">{discussions.total - discussions.items.length} more are in the API.</p>}
@@ -210,8 +233,10 @@ const keyOf = ({ old, new: now }: Pick<Line, 'old' | 'new'>) => `${old ?? ''}_${
 
 /** The threads on lines that are shown, by file and line. */
 function placesOf(discussions: DiscussionRecord[], files: FileDiff[]): Map<string, DiscussionRecord[]> {
-  const shown = new Set(files.flatMap((file) => linesOf(file.diff).map((line) => `${fileAnchor(file.new_path)}_${keyOf(line)}`)))
   const placed = new Map<string, DiscussionRecord[]>()
+  const paths = new Set(discussions.map(({ notes }) => notes[0]?.note.position?.new_path))
+  const about = files.filter(({ new_path }) => paths.has(new_path))
+  const shown = new Set(about.flatMap((file) => linesOf(file.diff).map((line) => `${fileAnchor(file.new_path)}_${keyOf(line)}`)))
   for (const discussion of discussions) {
     const position = discussion.notes[0]?.note.position
     if (!position?.new_path) continue

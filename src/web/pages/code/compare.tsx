@@ -7,13 +7,13 @@ import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { compare } from '../../../services/repository/commits/read.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
-import { DiffFiles } from '../../components/diff/diff.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { beside, CommitList, DiffViews, views } from './commits.js'
 import { openedFile, WholeFileLink } from './context.js'
+import { diffFiles, shownFiles } from './diff-tables.js'
 
 const PER_PAGE = 40
 
@@ -95,7 +95,7 @@ export const compareFormPage = page({
 export const comparePage = page({
   at: 'P/-/compare/*',
   access: onProject('download_code'),
-  input: z.object({ path: str(), from_project_id: opt(rowId()), open: opt(str()), ...views }),
+  input: z.object({ path: str(), from_project_id: opt(rowId()), open: opt(str()), only: opt(str()), ...views }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const [, from = '', dots = '...', to = ''] = /^([\s\S]+?)(\.{2,3})([\s\S]+)$/.exec(input.path) ?? []
@@ -114,6 +114,7 @@ export const comparePage = page({
       isOffered ? repositoryOf(ctx, other.project).ref(`refs/heads/${from}`) : null,
       isOffered ? repository.ref(`refs/heads/${to}`) : null,
     ])
+    const { files, all, instead } = shownFiles(view, diffs, input.only)
     const newest = [...commits].reverse()
     const shown = newest.slice(0, PER_PAGE)
     const request = new URLSearchParams({
@@ -124,6 +125,7 @@ export const comparePage = page({
     const name = isAcross ? `${fullPathOf(other.project)}:${from}` : from
     return {
       title: `${name} ${dots} ${to} · ${fullPathOf(subject.project)}`,
+      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <div class="heading">
@@ -152,29 +154,33 @@ export const comparePage = page({
             </p>
           )}
           <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
-          <DiffFiles
-            files={diffs}
-            whole={whole}
-            truncated={overflow}
-            similarity={similarity}
-            links={links}
-            from={isAcross && straight ? null : base}
-            to={head}
-            parallel={input.view === 'parallel'}
-            ignoreSpace={input.w ?? false}
-            raw={isAcross ? null : `${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`}
-            review={{
-              list: null,
-              head: (file) => <WholeFileLink view={view} file={file} />,
-              above: () => null,
-              under: () => null,
-              formOf: () => null,
-              mayComment: () => false,
-              picture: () => null,
-              isClosed: () => false,
-              instead: () => null,
-            }}
-          />
+          {all}
+          {
+            await diffFiles(ctx, {
+              files,
+              whole,
+              truncated: overflow,
+              similarity,
+              links,
+              from: isAcross && straight ? null : base,
+              to: head,
+              parallel: input.view === 'parallel',
+              ignoreSpace: input.w ?? false,
+              raw: isAcross ? null : `${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`,
+              review: {
+                list: null,
+                head: (file) => <WholeFileLink view={view} file={file} />,
+                above: () => null,
+                under: () => null,
+                formOf: () => null,
+                mayComment: () => false,
+                picture: () => null,
+                isClosed: () => false,
+                instead,
+                isPlain: () => true,
+              },
+            })
+          }
         </ProjectLayout>
       ),
     }
