@@ -136,7 +136,7 @@ describe('a commit', () => {
     const visitor = await new TestBrowser(t.url).open(at)
     expect([numbersOf(visitor), visitor.$('.diff button.remark').length]).toEqual([[1_000, 0, 20], 0])
     const parallel = await browser.open(`${at}?view=parallel`)
-    expect([parallel.$('table.parallel tr').length, (await browser.open(at)).$('table.parallel').length]).toEqual([1_022, 0])
+    expect([parallel.$('table.parallel tr').length, (await browser.open(at)).$('table.parallel').length]).toEqual([1_024, 0])
     await t.api('post', `${project.path}/repository/branches`, who).send({ branch: 'old', ref: parent }).expect(201)
     const compared = await browser.open(`/${project.fullPath}/-/compare/old...main`)
     expect([numbersOf(compared), numbersOf(await browser.open(compared.$('a:contains("Show them")').attr('href') ?? ''))]).toEqual([

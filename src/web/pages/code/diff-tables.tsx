@@ -94,11 +94,11 @@ export async function diffFiles(ctx: Context, props: DiffProps) {
 async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: Budget): Promise<DiffTable> {
   const { whole, review, parallel, ignoreSpace = false } = props
   if (given.diff === '') return { added: 0, removed: 0, rows: '' }
-  if (review?.instead(given)) return ctx.cpu.slices.run(() => ({ ...countsOf(linesOf(given.diff)), rows: '' }))
   const file = whole?.new_path === given.new_path ? whole : given
+  const isLeft = Boolean(review?.instead(given))
   const form = review?.formOf(given) ?? null
-  const isPlain = review?.isPlain(given) ?? true
-  const key = isPlain && keyOf([file.new_path, file.diff, parallel, ignoreSpace, form])
+  const isPlain = isLeft || (review?.isPlain(given) ?? true)
+  const key = isPlain && keyOf([file.new_path, file.diff, ...(isLeft ? [] : [parallel, ignoreSpace, form])])
   const kept = key ? ctx.caches.diffTables.get(key) : undefined
   if (kept) return kept
   const isShort = budget.isShort
@@ -107,7 +107,9 @@ async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: 
     formOf: (line) => (isNumbered(line) && review?.mayComment(given, line) ? form : null),
     under: (line) => review?.under(given, line) ?? null,
   }
-  const table = await ctx.cpu.slices.steps(() => rendered(file, { parallel, ignoreSpace, beside, budget }))
+  const table = isLeft
+    ? await ctx.cpu.slices.run(() => ({ ...countsOf(linesOf(given.diff)), rows: '' }))
+    : await ctx.cpu.slices.steps(() => rendered(file, { parallel, ignoreSpace, beside, budget }))
   // less marked for what other files of the page have used up, it is not what its key says
   if (key && !budget.isShort) ctx.caches.diffTables.set(key, table)
   budget.isShort ||= isShort
