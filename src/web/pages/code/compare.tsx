@@ -5,7 +5,6 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
-import { compare } from '../../../services/repository/commits/read.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -63,9 +62,6 @@ async function CompareForm({
   )
 }
 
-const otherOf = async (ctx: Context, caller: Caller, subject: ProjectSubject, id: number | undefined) =>
-  id === undefined || id === subject.project.id ? subject : getInNetwork(ctx, caller, subject, id)
-
 /** Where a comparison is, without the prefix. */
 const compareAt = (subject: ProjectSubject, { from, to, other }: Asked, dots = '...') => {
   const query = other.project.id === subject.project.id ? '' : `?from_project_id=${other.project.id}`
@@ -77,7 +73,7 @@ export const compareFormPage = page({
   access: onProject('download_code'),
   input: z.object({ from: orDefault(str(), ''), to: orDefault(str(), ''), from_project_id: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
-    const other = await otherOf(ctx, caller, subject, input.from_project_id)
+    const other = await getInNetwork(ctx, caller, subject, input.from_project_id)
     const asked = { from: input.from || other.project.default_branch, to: input.to, other }
     if (input.from && input.to) return new Redirect(compareAt(subject, asked))
     return {
@@ -100,13 +96,11 @@ export const comparePage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const [, from = '', dots = '...', to = ''] = /^([\s\S]+?)(\.{2,3})([\s\S]+)$/.exec(input.path) ?? []
     if (from === '') throw notFound()
-    const other = await otherOf(ctx, caller, subject, input.from_project_id)
+    const other = await getInNetwork(ctx, caller, subject, input.from_project_id)
     const isAcross = other.project.id !== subject.project.id
     const straight = dots === '..'
     const compared = { from, to, straight }
-    const { commits, diffs, overflow, similarity, base, head } = isAcross
-      ? await compareAcross(ctx, subject, other, compared)
-      : await compare(ctx, subject, compared)
+    const { commits, diffs, overflow, similarity, base, head } = await compareAcross(ctx, subject, other, compared)
     const repository = repositoryOf(ctx, subject.project)
     const isOffered = view.viewer !== null && subject.can('create_merge_request') && commits.length > 0
     const [whole, isFromBranch, isToBranch] = await Promise.all([

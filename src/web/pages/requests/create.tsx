@@ -13,7 +13,6 @@ import { completeMergeRequest } from '../../../services/issuables/merge-requests
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { branchExists } from '../../../services/repository/branches.js'
-import { compare } from '../../../services/repository/commits/read.js'
 import { readFile } from '../../../services/repository/files.js'
 import { listTree } from '../../../services/repository/tree.js'
 import { shortId } from '../../components/code.js'
@@ -207,7 +206,7 @@ async function targetFor(ctx: Context, caller: SignedIn, subject: ProjectSubject
 async function preview(ctx: Context, source: ProjectSubject, target: ProjectSubject, { from, to }: { from: string; to: string }) {
   if (!source.can('download_code') || !target.can('download_code')) return null
   const compared = { from, to, straight: false }
-  return nullOnFailure(source.project.id === target.project.id ? compare(ctx, source, compared) : compareAcross(ctx, source, target, compared))
+  return nullOnFailure(compareAcross(ctx, source, target, compared))
 }
 
 /** Opens a merge request: first its branches are chosen, then its texts, beside a preview (WB-109). */
