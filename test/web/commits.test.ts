@@ -145,6 +145,33 @@ describe('a commit', () => {
     ])
   })
 
+  it('leads to its merge requests and pipelines, as far as the reader may see them (WB-373)', async () => {
+    const [who, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: '1' } })
+    const sha = await commit(project, who, 'Topic', [{ action: 'create', file_path: 'b', content: 'b' }], { branch: 'topic', start_branch: 'main' })
+    const request = { source_branch: 'topic', target_branch: 'main', title: HOSTILE }
+    await t.api('post', `${project.path}/merge_requests`, who).send(request).expect(201)
+    await t.api('post', `${project.path}/statuses/${sha}`, who).send({ state: 'failed', ref: 'topic', name: 'test' }).expect(201)
+    const browser = await signedIn(who)
+    const at = `/${project.fullPath}/-/commit/${sha}`
+    const page = await browser.open(at)
+    const requests = await browser.open(page.$('a:contains("Merge requests")').last().attr('href') ?? '')
+    expect([requests.$('.rows li').length, requests.text.includes(HOSTILE), requests.$('main script').length]).toEqual([1, true, 0])
+    const pipelines = await browser.open(page.$('a[href$="/pipelines"]').last().attr('href') ?? '')
+    expect([pipelines.at, pipelines.$('.rows .badge').text().trim()]).toEqual([`/${project.fullPath}/-/pipelines?sha=${sha}`, 'failed'])
+    const head = (await t.api('get', `${project.path}/repository/branches/main`).expect(200)).body.commit.id
+    expect((await browser.open(at.replace(sha, `${head}/pipelines`).replace('//', '/'))).$('.rows .badge').length).toBe(0)
+    // what the API refuses, the page does not offer
+    await t.api('put', project.path, who).send({ merge_requests_access_level: 'private', visibility: 'public' }).expect(200)
+    expect((await (await signedIn(stranger)).open(`${at}/merge_requests`)).$('.rows li').length).toBe(0)
+    const visitor = new TestBrowser(t.url)
+    expect([(await visitor.open(`${at}/merge_requests`)).at, (await visitor.open(at)).$(`a[href="${at}/merge_requests"]`).length]).toEqual([
+      `/users/sign_in?return_to=${encodeURIComponent(`${at}/merge_requests`)}`,
+      0,
+    ])
+    expect((await browser.open(`/${project.fullPath}/-/commit/${'0'.repeat(40)}/merge_requests`)).status).toBe(404)
+  })
+
   it('is picked and reverted on a branch, or on a new one with a merge request (WB-67)', async () => {
     const owner = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { a: 'one\n' } })

@@ -3,7 +3,8 @@ import type { Access } from '../../../access/access.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
-import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import { opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { type DiscussionRecord, listDiscussions } from '../../../services/notes/list.js'
 import { aboutCommit, type NoteableSubject } from '../../../services/notes/noteables.js'
@@ -19,11 +20,12 @@ import { type DiffReview, fileAnchor, type Line, linesOf } from '../../component
 import { CommentForm, Discussions, Thread, unsent } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
-import { Badge, Row, Rows } from '../../components/list.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { RequestRow } from '../planning/lists.js'
 import { noteForms } from '../planning/notes.js'
 import { discussionParts } from '../planning/texts.js'
 import { beside, DiffViews, views } from './commits.js'
@@ -185,6 +187,18 @@ export const commitPage = page({
             <a href={`${links.commit(commit.oid)}.diff`}>Diff</a>
             {' · '}
             <a href={`${links.commit(commit.oid)}/branches`}>Branches and tags with this commit</a>
+            {view.viewer && (
+              <>
+                {' · '}
+                <a href={`${links.commit(commit.oid)}/merge_requests`}>Merge requests</a>
+                {subject.can('read_pipeline') && (
+                  <>
+                    {' · '}
+                    <a href={`${links.commit(commit.oid)}/pipelines`}>Pipelines</a>
+                  </>
+                )}
+              </>
+            )}
           </p>
           {mayPick && (
             <details class="picks" open={view.submitted?.values['pick'] !== undefined}>
@@ -397,3 +411,33 @@ export const containingPage = page({
     }
   },
 })
+
+/** The merge requests that have a commit. */
+export const requestsOfCommitPage = page({
+  at: 'P/-/commit/:sha/merge_requests',
+  access: onProjectSignedIn('download_code'),
+  input: z.object({ sha: str(), page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const commit = await getCommit(ctx, subject, input.sha)
+    const { items, total } = await listRequestsOfCommit(ctx, caller, subject, { sha: commit.oid, page: input.page, per_page: PER_PAGE })
+    return {
+      title: `Merge requests with ${shortId(commit.oid)} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="commits">
+          <h1>
+            Merge requests with <a href={links.commit(commit.oid)}>{titleOf(commit)}</a>
+          </h1>
+          <Rows empty="No merge request that you may see has this commit.">
+            {items.map((record) => (
+              <RequestRow key={record.request.id} view={view} withProject={false} record={record} />
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const PER_PAGE = 20
