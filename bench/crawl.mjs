@@ -9,6 +9,8 @@ import { Bench, native } from './harness.mjs'
 import { git } from './repository.mjs'
 
 const MAX_BYTES = 6 * 1024 * 1024
+/** A page that takes longer is a fault. */
+const MAX_MS = 20_000
 /** Samples of each kind and repository: 10 repositories give 500. */
 const SAMPLES = 10
 /** Commits on the first page of a history. */
@@ -42,7 +44,10 @@ let sampled = 0
 let skipped = 0
 
 async function open(path) {
-  const answer = await fetch(bench.url + path, { redirect: 'manual', headers: { accept: 'text/html' } })
+  const signal = AbortSignal.timeout(MAX_MS)
+  const answer = await fetch(bench.url + path, { redirect: 'manual', headers: { accept: 'text/html' }, signal }).catch((error) => {
+    throw new Error(`${path}: ${error.message}`)
+  })
   const bytes = Buffer.from(await answer.arrayBuffer())
   return { status: answer.status, to: answer.headers.get('location'), type: answer.headers.get('content-type') ?? '', bytes }
 }

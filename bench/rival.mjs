@@ -1,5 +1,5 @@
 // Compares Roost with Gogs, on the same data and the same Postgres, alternately: `node bench/rival.mjs PATH-OF-GOGS
-// [--quick]`.
+// [--quick] [--pages]`; with `--pages` only pages are compared.
 // Build Gogs 0.14 from its public source; nothing of it is included here. Writes its section of bench/RESULTS.md unless
 // --quick.
 import { spawn, spawnSync } from 'node:child_process'
@@ -17,6 +17,7 @@ import { writeResults } from './results.mjs'
 import { atOnce } from './seed.mjs'
 
 const quick = process.argv.includes('--quick')
+const onlyPages = process.argv.includes('--pages')
 const program = process.argv.slice(2).find((word) => !word.startsWith('--'))
 if (program === undefined) throw new Error('usage: node bench/rival.mjs PATH-OF-GOGS [--quick]')
 
@@ -29,6 +30,8 @@ const SECONDS = quick ? 1 : 3
 const WITHOUT_SSH = { SSH_PORT: '' }
 const AMOUNT = quick ? { projects: 30, issues: 100, notes: 20 } : { projects: 300, issues: 2_000, notes: 50 }
 const LEAST_RATE = 1.2
+/** Of pages. */
+const LEAST_PAGES = 10
 
 /** Gogs with its own database in the Postgres of the bench. */
 class Gogs {
@@ -294,6 +297,34 @@ async function measureWrites(bench, gogs, seeded) {
   }
 }
 
+/** Pages as a browser asks for them, by people who are not signed in; Gogs shows the same to them. */
+async function measurePages(bench, gogs, { head, file }) {
+  const folder = file.split('/').slice(0, -1).join('/')
+  const pages = [
+    ['page of a project', '', ''],
+    ['page of a folder', `/-/tree/main/${folder}`, `/src/main/${folder}`],
+    ['page of a file', `/-/blob/main/${file}`, `/src/main/${file}`],
+    ['page of commits', '/-/commits/main', '/commits/main'],
+    ['page of a commit', `/-/commit/${head}`, `/commit/${head}`],
+  ]
+  const headers = { accept: 'text/html', 'accept-encoding': 'br, gzip' }
+  for (const [what, ours, theirs] of pages) {
+    const [here, there] = [`${bench.url}/root/large${ours}`, `${gogs.url}/bench/large${theirs}`]
+    const bytes = []
+    // both have it at hand
+    for (const url of [here, there]) bytes.push((await (await fetch(url, { headers: { accept: 'text/html' } })).arrayBuffer()).byteLength)
+    await load(here, headers)
+    const [a, b] = [[], []]
+    for (let turn = 0; turn < TURNS; turn++) {
+      b.push((await load(there, headers)).rate)
+      a.push((await load(here, headers)).rate)
+    }
+    const [rate, rival] = [median(a), median(b)]
+    process.stdout.write(`  ${(rate / rival).toFixed(1)} times; ${bytes.join(' and ')} bytes before compression\n`)
+    row(what, '/s', digits(rate), digits(rival), rate >= LEAST_PAGES * rival)
+  }
+}
+
 /** Milliseconds to insert a durable row on a plain connection. */
 async function durableInsert(bench) {
   const client = await bench.connection()
@@ -393,18 +424,21 @@ try {
   await gogs.prepare(bench)
   const seeded = await seed(bench, gogs)
   await bench.quiet()
-  await measureReads(bench, gogs, seeded)
-  await measureWrites(bench, gogs, seeded)
-  await measureGit(bench, gogs, seeded)
-  await measureStart(bench, gogs)
+  await measurePages(bench, gogs, seeded)
+  if (!onlyPages) {
+    await measureReads(bench, gogs, seeded)
+    await measureWrites(bench, gogs, seeded)
+    await measureGit(bench, gogs, seeded)
+    await measureStart(bench, gogs)
+  }
   const version = spawnSync(gogs.program, ['--version']).stdout.toString().trim()
-  const text = `\`node bench/rival.mjs PATH-OF-GOGS\`: ${version} on the same Postgres with the same data (${AMOUNT.projects} projects, ${AMOUNT.issues} issues, a repository of 6,000 commits, 100 branches, 200 tags), both asked in turns, reads by ${CLIENTS} clients, both without SSH (our thread for it keeps 9 MB). The bar is 1.2 times its rate at no more than its p99; twice its start, 1.2 times its memory. Where the disk or the client takes most of a time, the bar is held to the rest: a row that a bare connection writes to the same Postgres, or the same git command answered from a recording, is subtracted from both.
+  const text = `\`node bench/rival.mjs PATH-OF-GOGS\`: ${version} on the same Postgres with the same data (${AMOUNT.projects} projects, ${AMOUNT.issues} issues, a repository of 6,000 commits, 100 branches, 200 tags), both asked in turns, reads by ${CLIENTS} clients, both without SSH (our thread for it keeps 9 MB). The bar is 1.2 times its rate at no more than its p99, 10 times its rate of pages; twice its start, 1.2 times its memory. Where the disk or the client takes most of a time, the bar is held to the rest: a row that a bare connection writes to the same Postgres, or the same git command answered from a recording, is subtracted from both.
 
 | what | | Roost | Gogs | holds |
 | --- | --- | ---: | ---: | --- |
 ${rows.map(({ what, unit, ours, theirs, holds }) => `| ${what} | ${unit} | ${ours} | ${theirs} | ${holds} |`).join('\n')}
 `
-  if (!quick) writeResults('Beside Gogs', text)
+  if (!quick && !onlyPages) writeResults('Beside Gogs', text)
   process.stdout.write(`\n${text}`)
 } finally {
   if (gogs.child?.exitCode === null) await gogs.stop()

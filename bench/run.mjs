@@ -4,6 +4,7 @@ import { administration } from './parts/administration.mjs'
 import { archive } from './parts/archive.mjs'
 import { backend } from './parts/backend.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
+import { codePages } from './parts/code-pages.mjs'
 import { commits } from './parts/commits.mjs'
 import { costs } from './parts/costs.mjs'
 import { everyCall } from './parts/every-call.mjs'
@@ -51,6 +52,7 @@ const PARTS = {
   flood,
   'sign-in': signIn,
   reviews,
+  'code-pages': codePages,
   wire,
   refs,
   backend,

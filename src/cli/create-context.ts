@@ -44,6 +44,8 @@ const JOB_STOP_TIMEOUT_MS = 2_000
 const MARKDOWN_PROGRAM = new URL('./markdown.js', import.meta.url)
 
 /** Options that differ between processes of the service. */
+/** Characters of rows of diffs that are kept: a page has up to 3 million. */
+const DIFF_TABLES = 20_000_000
 /** Folders whose last changes are kept. */
 const LAST_CHANGES = 500
 /** How long the metadata of an OpenID provider is kept, in milliseconds. */
@@ -112,6 +114,7 @@ export async function createContext(
     links: linksFor(config.baseUrl, config.ssh),
     caches: {
       archives: openArchives(parts),
+      diffTables: new LRUCache({ maxSize: DIFF_TABLES, sizeCalculation: ({ rows }) => rows.length + 200 }),
       lastChanges: new LRUCache({ max: LAST_CHANGES }),
       lists,
       openid: new LRUCache({ max: 100, ttl: OPENID_MS }),

@@ -25,7 +25,6 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   { of: MERGE_REQUESTS, parameters: { deployed_before: [], deployed_after: [], environment: [], approver_ids: [] } },
   { of: ['GET /projects/:id/pipelines'], parameters: { yaml_errors: ['false'], name: [] } },
   { of: ['GET /projects/:id/repository/branches'], parameters: { page_token: [] } },
-  { of: ['GET /projects/:id/repository/compare'], parameters: { from_project_id: [] } },
   {
     of: onBoth((at) => `GET ${at}/members`),
     parameters: { with_saml_identity: ['false'] },

@@ -104,6 +104,74 @@ describe('a commit', () => {
     expect([opened.$('.lines tr.context').length, opened.$('.lines tr.context .code').first().text()]).toEqual([39, 'line 1'])
   })
 
+  it('shows 1,500 lines, files beyond them alone, and no button of another reader (WB-370, WB-371)', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: '1' } })
+    const lines = (n: number) => Array.from({ length: n }, (_, i) => `line ${i} <i>`).join('\n')
+    const parent = (await t.api('get', `${project.path}/repository/branches/main`).expect(200)).body.commit.id
+    const create = (file_path: string, n: number) => ({ action: 'create', file_path, content: lines(n) })
+    const sha = await commit(project, who, 'Much', [create('b', 1_000), create('c', 700), create('d', 20)])
+    const browser = await signedIn(who)
+    const at = `/${project.fullPath}/-/commit/${sha}`
+    const numbersOf = ({ $ }: Opened) =>
+      $('.box.diff[id]')
+        .toArray()
+        .map((box) => $(box).find('tr.added').length)
+    const before = await browser.open(at)
+    expect([numbersOf(before), before.$('.summary .plus').text(), before.$('.diff i').length]).toEqual([[1_000, 0, 20], '+1000+700+20', 0])
+    const link = before.$('a:contains("Show them")').attr('href') ?? ''
+    const alone = await browser.open(link)
+    expect([numbersOf(alone), alone.$('.diff').attr('id')]).toEqual([[700], new URL(link, t.url).searchParams.get('only')])
+    expect((await browser.open(alone.$('a:contains("All files")').attr('href') ?? '')).at).toBe(`${at}?`)
+    // a thread on a line that is left out stands below, and under its line where that is shown
+    const key = '_600'
+    const anchor = new URL(link, t.url).searchParams.get('only') ?? ''
+    await browser.open(`${link}&on=${anchor}&line=${key}`)
+    await browser.submit('Comment on line', { 'note[note]': 'About 600' })
+    const after = await browser.open(at)
+    expect([after.$('.diff .thread').length, after.text.includes('About 600')]).toEqual([0, true])
+    expect((await browser.open(link)).$('.diff tr.under').text()).toContain('About 600')
+    // the same rows, but without buttons
+    expect(after.$('.diff button.remark').length).toBe(1_020)
+    const visitor = await new TestBrowser(t.url).open(at)
+    expect([numbersOf(visitor), visitor.$('.diff button.remark').length]).toEqual([[1_000, 0, 20], 0])
+    const parallel = await browser.open(`${at}?view=parallel`)
+    expect([parallel.$('table.parallel tr').length, (await browser.open(at)).$('table.parallel').length]).toEqual([1_024, 0])
+    await t.api('post', `${project.path}/repository/branches`, who).send({ branch: 'old', ref: parent }).expect(201)
+    const compared = await browser.open(`/${project.fullPath}/-/compare/old...main`)
+    expect([numbersOf(compared), numbersOf(await browser.open(compared.$('a:contains("Show them")').attr('href') ?? ''))]).toEqual([
+      [1_000, 0, 20],
+      [700],
+    ])
+  })
+
+  it('leads to its merge requests and pipelines, as far as the reader may see them (WB-373)', async () => {
+    const [who, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: '1' } })
+    const sha = await commit(project, who, 'Topic', [{ action: 'create', file_path: 'b', content: 'b' }], { branch: 'topic', start_branch: 'main' })
+    const request = { source_branch: 'topic', target_branch: 'main', title: HOSTILE }
+    await t.api('post', `${project.path}/merge_requests`, who).send(request).expect(201)
+    await t.api('post', `${project.path}/statuses/${sha}`, who).send({ state: 'failed', ref: 'topic', name: 'test' }).expect(201)
+    const browser = await signedIn(who)
+    const at = `/${project.fullPath}/-/commit/${sha}`
+    const page = await browser.open(at)
+    const requests = await browser.open(page.$('a:contains("Merge requests")').last().attr('href') ?? '')
+    expect([requests.$('.rows li').length, requests.text.includes(HOSTILE), requests.$('main script').length]).toEqual([1, true, 0])
+    const pipelines = await browser.open(page.$('a[href$="/pipelines"]').last().attr('href') ?? '')
+    expect([pipelines.at, pipelines.$('.rows .badge').text().trim()]).toEqual([`/${project.fullPath}/-/pipelines?sha=${sha}`, 'failed'])
+    const head = (await t.api('get', `${project.path}/repository/branches/main`).expect(200)).body.commit.id
+    expect((await browser.open(at.replace(sha, `${head}/pipelines`).replace('//', '/'))).$('.rows .badge').length).toBe(0)
+    // what the API refuses, the page does not offer
+    await t.api('put', project.path, who).send({ merge_requests_access_level: 'private', visibility: 'public' }).expect(200)
+    expect((await (await signedIn(stranger)).open(`${at}/merge_requests`)).$('.rows li').length).toBe(0)
+    const visitor = new TestBrowser(t.url)
+    expect([(await visitor.open(`${at}/merge_requests`)).at, (await visitor.open(at)).$(`a[href="${at}/merge_requests"]`).length]).toEqual([
+      `/users/sign_in?return_to=${encodeURIComponent(`${at}/merge_requests`)}`,
+      0,
+    ])
+    expect((await browser.open(`/${project.fullPath}/-/commit/${'0'.repeat(40)}/merge_requests`)).status).toBe(404)
+  })
+
   it('is picked and reverted on a branch, or on a new one with a merge request (WB-67)', async () => {
     const owner = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { a: 'one\n' } })

@@ -57,6 +57,16 @@ describe('comparing', () => {
     expect((await new TestBrowser(t.url).open(back)).at).toContain('/users/sign_in')
     const other = await aProject(t.ctx, { creator: forker, visibility: 'public', files: { a: 'a' } })
     expect((await browser.open(`/${fork.fullPath}/-/compare/main...main?from_project_id=${other.id}`)).status).toBe(404)
+    // the API compares by the same rule (WB-372)
+    const ask = (of: TestProject, from: TestProject, by?: TestUser) =>
+      t.api('get', `${of.path}/repository/compare?from=main&to=main&from_project_id=${from.id}`, by)
+    const { body } = await ask(fork, project, forker).expect(200)
+    expect([body.commits.map(({ title }: { title: string }) => title), body.diffs.length]).toEqual([['Fork <b>'], 1])
+    expect(body.web_url).toBe(`http://roost.test/${fork.fullPath}/compare/main...main?from_project_id=${project.id}`)
+    expect((await ask(project, fork, forker).expect(200)).body.commit.title).toBe('Upstream')
+    for (const by of [stranger, undefined]) expect((await ask(project, fork, by).expect(404)).body.message).toBe('404 Project Not Found')
+    await ask(fork, other, forker).expect(404)
+    await ask(project, project).expect(200)
     // view and project stay in the links; all lines of the file open
     const parallel = await browser.open(page.$('a:contains("Side by side")').attr('href') ?? '')
     expect([parallel.$('table.parallel').length, parallel.at.includes(`from_project_id=${project.id}`)]).toEqual([1, true])

@@ -1,5 +1,7 @@
 /** Milliseconds that all sliced work together may take in one tick of the event loop. */
 const BUDGET_MS = 1
+/** After pieces of a tick that took longer, other calls have the event loop for as long (WB-370). */
+const LONG_MS = 3
 
 /** Work that can pause wherever it yields. */
 export type Steps<T> = Generator<undefined, T, undefined>
@@ -16,11 +18,12 @@ export class Slices {
   async run<T>(work: () => T): Promise<T> {
     while (this.#used >= BUDGET_MS) await this.#turn
     this.#turn ??= new Promise((resolve) => {
-      setImmediate(() => {
+      const end = () => {
         this.#used = 0
         this.#turn = undefined
         resolve()
-      })
+      }
+      setImmediate(() => (this.#used > LONG_MS ? setTimeout(end, this.#used) : end()))
     })
     const begin = performance.now()
     try {

@@ -6,9 +6,9 @@ import { Blob, presentTreeEntry, TreeEntry } from '../../entities/repository/tre
 import { Content } from '../../http/content.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
-import { bool, opt, orDefault, paging, str } from '../../http/params.js'
+import { bool, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { compareAcross, getInNetwork } from '../../services/projects/comparisons.js'
 import { openBlob, readBlob } from '../../services/repository/blobs.js'
-import { compare } from '../../services/repository/commits/read.js'
 import { listTree } from '../../services/repository/tree.js'
 
 const access = onProject('download_code')
@@ -59,10 +59,11 @@ export const repository = [
     method: 'GET',
     path: '/projects/:id/repository/compare',
     summary: 'Compare two revisions',
-    description: 'Returns the commits and changes between two revisions, by default since their merge base.',
+    description:
+      'Returns the commits and changes between two revisions, by default since their merge base. With `from_project_id`, `from` is a revision of another project of the fork network.',
     access,
     scope,
-    input: z.object({ from: str(), to: str(), straight: orDefault(bool(), false) }),
+    input: z.object({ from: str(), to: str(), straight: orDefault(bool(), false), from_project_id: opt(rowId()) }),
     output: z.strictObject({
       commit: Commit.nullable(),
       commits: z.array(Commit),
@@ -71,17 +72,19 @@ export const repository = [
       compare_same_ref: z.boolean(),
       web_url: z.url(),
     }),
-    async handler({ ctx, subject, input, view }) {
+    async handler({ ctx, caller, subject, input, view }) {
       const fullPath = fullPathOf(subject.project)
-      const { commits, diffs, overflow, sameRef, timedOut } = await compare(ctx, subject, input)
+      const other = await getInNetwork(ctx, caller, subject, input.from_project_id)
+      const { commits, diffs, overflow, sameRef, timedOut } = await compareAcross(ctx, subject, other, input)
       const shown = commits.map((commit) => presentCommit(commit, { fullPath }, view))
       const range = `${encodeURIComponent(input.from)}${input.straight ? '..' : '...'}${encodeURIComponent(input.to)}`
+      const query = other.project.id === subject.project.id ? '' : `?from_project_id=${other.project.id}`
       const comparison = {
         commit: shown.at(-1) ?? null,
         diffs,
         compare_timeout: timedOut,
         compare_same_ref: sameRef,
-        web_url: `${view.links.project(fullPath)}/compare/${range}`,
+        web_url: `${view.links.project(fullPath)}/compare/${range}${query}`,
       }
       return new Answer(200, renderWith(comparison, { commits: await renderElements(ctx, shown) }), overflowHeaders(overflow))
     },

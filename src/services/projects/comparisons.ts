@@ -4,8 +4,7 @@ import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { RepositoryKey } from '../../git/types.js'
 import { findVisibleProject } from '../identity/acting-users.js'
-import { type Compared, type Comparison, comparisonOf } from '../repository/commits/read.js'
-import { resolveRevision } from '../repository/revisions.js'
+import { type Compared, type Comparison, compare, comparisonOf, endsOf } from '../repository/commits/read.js'
 import { inSameNetwork } from './fork-network.js'
 import { listProjects } from './list.js'
 import { loadProjects } from './load.js'
@@ -32,28 +31,25 @@ export async function networkOf(ctx: Context, caller: Caller, { project }: Proje
   return records.map(({ id, namespace, project: { path } }) => ({ id, fullPath: `${namespace.full_path}/${path}` }))
 }
 
-/** A project of the same fork network whose code the caller may read; 404 for any other. */
-export async function getInNetwork(ctx: Context, caller: Caller, { project }: ProjectSubject, id: number): Promise<ProjectSubject> {
+/** The project itself, or the one of its fork network with this id, if the caller may read its code; 404 for any other. */
+export async function getInNetwork(ctx: Context, caller: Caller, subject: ProjectSubject, id = subject.project.id): Promise<ProjectSubject> {
+  const { project } = subject
+  if (id === project.id) return subject
   const other = await findVisibleProject(ctx, caller, id)
   if (!other?.can('download_code') || !(await inSameNetwork(ctx.db.write, project.id, id))) throw notFound('Project')
   return other
 }
 
 /**
- * Compares a revision of another project of the fork network with one of this project. No objects are copied: a reader
- * of its own sees those of both. `other` is one that the caller may read, see `getInNetwork`.
+ * Compares a revision of a project of the fork network with one of this project. No objects are copied: a reader of its
+ * own sees those of both. `other` is one that the caller may read, see `getInNetwork`.
  */
-export async function compareAcross(
-  ctx: Context,
-  subject: ProjectSubject,
-  other: ProjectSubject,
-  { from, to, straight }: Compared,
-): Promise<Comparison> {
-  const [left, right] = await Promise.all([resolveRevision(ctx, other, from), resolveRevision(ctx, subject, to)])
-  if (!left || !right) throw notFound('Ref')
+export async function compareAcross(ctx: Context, subject: ProjectSubject, other: ProjectSubject, compared: Compared): Promise<Comparison> {
+  if (other.project.id === subject.project.id) return compare(ctx, subject, compared)
+  const ends = await endsOf(ctx, subject, compared, other)
   const reader = ctx.git.openBoth(keyOf(subject), keyOf(other))
   try {
-    return await comparisonOf(reader, { left: left.commit, right: right.commit, straight })
+    return await comparisonOf(reader, ends, compared.straight)
   } finally {
     reader.close()
   }

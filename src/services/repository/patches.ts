@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { Oid, PatchKind } from '../../git/types.js'
 import type { CachedFile } from '../../lib/files/file-cache.js'
-import { type Compared, getCommit, resolveCompared } from './commits/read.js'
+import { baseOf, type Compared, endsOf, getCommit } from './commits/read.js'
 import { repositoryOf } from './repositories.js'
 
 /** The changes between two commits; `from` null: all files of `to`. */
@@ -21,9 +21,10 @@ export async function rangeOfCommit(ctx: Context, subject: ProjectSubject, sha: 
 
 /** The differences of a comparison; 404 without a merge base. */
 export async function rangeOfComparison(ctx: Context, subject: ProjectSubject, compared: Compared): Promise<CommitRange> {
-  const { right, base } = await resolveCompared(ctx, subject, compared)
+  const ends = await endsOf(ctx, subject, compared)
+  const base = await baseOf(repositoryOf(ctx, subject.project), ends, compared.straight)
   if (base === null) throw notFound('Ref')
-  return { from: base, to: right.commit }
+  return { from: base, to: ends.right }
 }
 
 /** The name of a patch in the cache of archives, and its ETag. */

@@ -1,6 +1,6 @@
 /**
- * The only place where markup that is not made of components becomes part of a page: what the Markdown renderer and the
- * highlighter made, which escape all texts (WB-8).
+ * The only place where markup that is not made of components of the page becomes part of it: what the Markdown renderer
+ * and the highlighter made, which escape all texts, and components that were rendered before (WB-8).
  */
 
 /** A rendered text. */
@@ -19,3 +19,11 @@ export const CodeCell = ({ id, line, html }: { id?: string; line: string; html: 
     // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the highlighter, which escapes HTML
     <td class="code" id={id} dangerouslySetInnerHTML={{ __html: html }} />
   )
+
+/** A table of rows that were rendered before the page. */
+export const Rendered = ({ rows, class: name }: { rows: string; class: string }) => (
+  <table class={name}>
+    {/* biome-ignore lint/security/noDangerouslySetInnerHtml: made by components, which escape texts */}
+    <tbody dangerouslySetInnerHTML={{ __html: rows }} />
+  </table>
+)

@@ -135,30 +135,34 @@ export interface Compared {
   straight: boolean
 }
 
-/**
- * The commits that two revisions name, and where their differences begin: at the merge base, if there is one, or with
- * `straight` at `from` itself.
- */
-export async function resolveCompared(ctx: Context, subject: ProjectSubject, { from, to, straight }: Compared) {
-  const [left, right] = await Promise.all([resolveRevision(ctx, subject, from), resolveRevision(ctx, subject, to)])
-  if (!left || !right) throw notFound('Ref')
-  const base = straight ? left.commit : await repositoryOf(ctx, subject.project).mergeBase(left.commit, right.commit)
-  return { left, right, base }
+/** The commits that are compared. */
+export interface Ends {
+  left: Oid
+  right: Oid
 }
 
-/** Compares two revisions (RE-4). */
-export async function compare(ctx: Context, subject: ProjectSubject, compared: Compared): Promise<Comparison> {
-  const [left, right] = await Promise.all([compared.from, compared.to].map((revision) => resolveRevision(ctx, subject, revision)))
+/** The commits that two revisions name; the first one may be of another project. */
+export async function endsOf(ctx: Context, subject: ProjectSubject, { from, to }: Compared, other = subject): Promise<Ends> {
+  const [left, right] = await Promise.all([resolveRevision(ctx, other, from), resolveRevision(ctx, subject, to)])
   if (!left || !right) throw notFound('Ref')
-  return comparisonOf(repositoryOf(ctx, subject.project), { left: left.commit, right: right.commit, straight: compared.straight })
+  return { left: left.commit, right: right.commit }
 }
+
+/** Where differences begin: at the merge base, if there is one, or with `straight` at the first commit itself. */
+export const baseOf = async (repository: Pick<GitRepository, 'mergeBase'>, { left, right }: Ends, straight: boolean): Promise<Oid | null> =>
+  straight ? left : repository.mergeBase(left, right)
+
+/** Compares two revisions (RE-4). */
+export const compare = async (ctx: Context, subject: ProjectSubject, compared: Compared): Promise<Comparison> =>
+  comparisonOf(repositoryOf(ctx, subject.project), await endsOf(ctx, subject, compared), compared.straight)
 
 /** The commits that one commit has and another one has not, and the changes between them. */
 export async function comparisonOf(
   repository: Pick<GitRepository, 'mergeBase' | 'log' | 'diff'>,
-  { left, right, straight }: { left: Oid; right: Oid; straight: boolean },
+  { left, right }: Ends,
+  straight: boolean,
 ): Promise<Comparison> {
-  const base = straight ? left : await repository.mergeBase(left, right)
+  const base = await baseOf(repository, { left, right }, straight)
   const log = await repository.log({ from: [right], exclude: [left], skip: 0, limit: MAX_COMPARED_COMMITS })
   const diff = await repository.diff(base, right, DIFF_LIMITS)
   return {

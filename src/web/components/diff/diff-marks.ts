@@ -1,3 +1,5 @@
+import type { Steps } from '../../../lib/async/slices.js'
+
 /** A line of a unified diff. */
 export interface Line {
   kind: 'hunk' | 'context' | 'added' | 'removed' | 'none'
@@ -10,14 +12,18 @@ export interface Line {
 const MAX_CELLS = 2_000_000
 /** Longer lines are not compared by words. */
 const MAX_LINE = 2_000
+/** Pairs of lines, and changes, that are compared in one step. */
+const STEP = 20
 /** The share of a line that two versions must have in common for their words to be compared. */
 const LIKENESS = 0.4
 
 export interface Budget {
   cells: number
+  /** Whether something was not compared for want of cells. */
+  isShort: boolean
 }
 
-export const aBudget = (): Budget => ({ cells: MAX_CELLS })
+export const aBudget = (): Budget => ({ cells: MAX_CELLS, isShort: false })
 
 /** The items that two lists have in common, in their order, as pairs of positions; only both ends once the budget is spent. */
 export function commonOf(a: readonly string[], b: readonly string[], budget: Budget): [number, number][] {
@@ -28,7 +34,8 @@ export function commonOf(a: readonly string[], b: readonly string[], budget: Bud
   const pairs: [number, number][] = []
   for (let i = 0; i < start; i++) pairs.push([i, i])
   const [rows, columns] = [endA - start, endB - start]
-  if (rows > 0 && columns > 0 && rows * columns <= budget.cells) {
+  if (rows * columns > budget.cells) budget.isShort = true
+  else if (rows > 0 && columns > 0) {
     budget.cells -= rows * columns
     const width = columns + 1
     // the length of the longest common part of what follows each pair of positions
@@ -77,9 +84,10 @@ export interface Part {
 
 const wordsIn = (text: string): string[] => text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? []
 
-/** The changed words of lines that have another version. */
-export function changedWords(lines: Line[], budget: Budget): Map<Line, Part[]> {
+/** The changed words of lines that have another version, a change at each step. */
+export function* changedWords(lines: Line[], budget: Budget): Steps<Map<Line, Part[]>> {
   const marked = new Map<Line, Part[]>()
+  let blocks = 0
   for (const { removed, added } of blocksOf(lines)) {
     for (let i = 0; i < Math.min(removed.length, added.length); i++) {
       const [before, after] = [removed[i] as Line, added[i] as Line]
@@ -90,7 +98,9 @@ export function changedWords(lines: Line[], budget: Budget): Map<Line, Part[]> {
       if (length === 0 || length < LIKENESS * Math.min(before.text.trim().length, after.text.trim().length)) continue
       marked.set(before, partsOf(a, new Set(common.map(([at]) => at))))
       marked.set(after, partsOf(b, new Set(common.map(([, at]) => at))))
+      if (i % STEP === STEP - 1) yield
     }
+    if (++blocks % STEP === 0) yield
   }
   return marked
 }

@@ -5,7 +5,8 @@ import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
 import { isPicture } from '../../../rules/reviews/picture-size.js'
 import type { ProjectLinks } from '../../links.js'
 import { Badge } from '../list.js'
-import { aBudget, changedWords, type Line, type Part, withoutSpace } from './diff-marks.js'
+import { Rendered } from '../markup.js'
+import type { Line, Part } from './diff-marks.js'
 
 export type { Line }
 
@@ -23,7 +24,7 @@ export const countsOf = (lines: Line[]) => ({
   removed: lines.filter(({ kind }) => kind === 'removed').length,
 })
 
-interface Props {
+export interface DiffProps {
   files: FileDiff[]
   truncated: boolean
   similarity: Diff['similarity']
@@ -60,75 +61,71 @@ export interface DiffReview {
   picture(file: FileDiff, address: string): ComponentChildren
   /** In place of lines that are not on this page. */
   instead(file: FileDiff): ComponentChildren
+  /** Whether the lines of a file have nothing under them, and all of them a button or none. */
+  isPlain(file: FileDiff): boolean
+}
+
+/** The lines of a file as rows of a table, which were rendered before the page. */
+export interface DiffTable {
+  added: number
+  removed: number
+  /** Empty without lines. */
+  rows: string
 }
 
 /** The changes of files, each in a box, with a list of them before. */
-export const DiffFiles = ({ files, truncated, similarity, links, from, to, parallel, ignoreSpace = false, raw, whole, review }: Props) => {
-  const budget = aBudget()
-  const parsed = files.map((file) => {
-    const all = linesOf((whole?.new_path === file.new_path ? whole : file).diff)
-    const lines = ignoreSpace ? withoutSpace(all, budget) : all
-    return { file, lines, words: changedWords(lines, budget) }
-  })
-  return (
-    <>
-      {review?.list ?? (
-        <details class="summary" open={files.length <= 20}>
-          <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
-          <ul>
-            {parsed.map(({ file: { new_path }, lines }) => (
-              <li key={new_path}>
-                <a href={`#${fileAnchor(new_path)}`}>{new_path}</a> <Counts {...countsOf(lines)} />
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-      {parsed.map(({ file, lines, words }) => (
-        <FileBox
-          key={file.new_path}
-          file={file}
-          lines={lines}
-          words={words}
-          similarity={similarity[file.new_path]}
-          links={links}
-          from={from}
-          to={to}
-          parallel={parallel}
-          review={review}
-        />
-      ))}
-      {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
-    </>
-  )
-}
+export const DiffFiles = ({ files, truncated, similarity, links, from, to, parallel, raw, review, tables }: DiffProps & { tables: DiffTable[] }) => (
+  <>
+    {review?.list ?? (
+      <details class="summary" open={files.length <= 20}>
+        <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
+        <ul>
+          {files.map(({ new_path }, i) => (
+            <li key={new_path}>
+              <a href={`#${fileAnchor(new_path)}`}>{new_path}</a> <Counts {...(tables[i] as DiffTable)} />
+            </li>
+          ))}
+        </ul>
+      </details>
+    )}
+    {files.map((file, i) => (
+      <FileBox
+        key={file.new_path}
+        file={file}
+        rows={(tables[i] as DiffTable).rows}
+        similarity={similarity[file.new_path]}
+        links={links}
+        from={from}
+        to={to}
+        parallel={parallel}
+        review={review}
+      />
+    ))}
+    {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
+  </>
+)
 
-export const Counts = ({ added, removed }: { added: number; removed: number }) => (
+export const Counts = ({ added, removed }: Pick<DiffTable, 'added' | 'removed'>) => (
   <span class="counts">
     <span class="plus">+{added}</span> <span class="minus">−{removed}</span>
   </span>
 )
 
-type Words = Map<Line, Part[]>
+type Words = ReadonlyMap<Line, Part[]>
 
-interface FileProps extends Pick<Props, 'links' | 'from' | 'to' | 'parallel'> {
+interface FileProps extends Pick<DiffProps, 'links' | 'from' | 'to' | 'parallel'> {
   review: DiffReview | undefined
   file: FileDiff
-  lines: Line[]
-  words: Words
+  rows: string
   /** Of a renamed file, in percent. */
   similarity: number | undefined
 }
 
-function FileBox({ file, lines, words, similarity, links, from, to, parallel, review }: FileProps) {
+function FileBox({ file, rows, similarity, links, from, to, parallel, review }: FileProps) {
   const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
   const revision = deleted_file ? from : to
   const instead = review?.instead(file)
-  const beside: Beside = {
-    formOf: (line) => (isNumbered(line) && review?.mayComment(file, line) ? review.formOf(file) : null),
-    under: (line) => review?.under(file, line) ?? null,
-  }
   return (
     <div class="box diff" id={anchor}>
       <div class="corner">
@@ -150,17 +147,15 @@ function FileBox({ file, lines, words, similarity, links, from, to, parallel, re
         {review?.above(file)}
         {instead ? (
           instead
-        ) : lines.length === 0 && isPicture(new_path) ? (
+        ) : rows === '' && isPicture(new_path) ? (
           <p class="picture">
             {!new_file && from && <img src={links.raw(from, old_path)} alt="Before" loading="lazy" />}{' '}
             {!deleted_file && (review?.picture(file, links.raw(to, new_path)) ?? <img src={links.raw(to, new_path)} alt="After" loading="lazy" />)}
           </p>
-        ) : lines.length === 0 ? (
+        ) : rows === '' ? (
           <p class="note">{whyNoLines(file)}</p>
-        ) : parallel ? (
-          <Parallel lines={lines} words={words} anchor={anchor} beside={beside} />
         ) : (
-          <Unified lines={lines} words={words} anchor={anchor} beside={beside} />
+          <Rendered class={parallel ? 'lines parallel' : 'lines'} rows={rows} />
         )}
       </details>
     </div>
@@ -184,13 +179,13 @@ const Text = ({ line, words }: { line: Line | null; words: Words | undefined }) 
 const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
 
 /** What stands beside and under the lines of a file. */
-interface Beside {
+export interface Beside {
   /** The id of the form whose button begins a comment on this line. */
   formOf(line: Line): string | null
   under(line: Line): ComponentChildren
 }
 
-const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
+export const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
 
 /** A button that begins a comment on a line. */
 const CommentButton = ({ formOf, line }: Pick<Beside, 'formOf'> & { line: Line }) => {
@@ -209,33 +204,40 @@ const CommentButton = ({ formOf, line }: Pick<Beside, 'formOf'> & { line: Line }
   )
 }
 
-interface LinesProps {
+interface RowsProps {
   lines: Line[]
   words?: Words
   anchor?: string
   beside?: Beside
 }
 
-/** Lines below one another; without an anchor they have no addresses. */
-export const Unified = ({ lines, words, anchor, beside }: LinesProps) => (
+/** Lines below one another, without addresses. */
+export const Unified = ({ lines }: { lines: Line[] }) => (
   <table class="lines">
     <tbody>
-      {lines.map((line, i) => (
-        <>
-          <tr key={i} class={line.kind} {...(anchor && isNumbered(line) && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
-            <td class="number" data-number={line.old ?? ''} />
-            <td class="number" data-number={line.new ?? ''}>
-              {beside && isNumbered(line) && <CommentButton formOf={beside.formOf} line={line} />}
-            </td>
-            <td class="code" data-sign={SIGNS[line.kind]}>
-              <Text line={line} words={words} />
-            </td>
-          </tr>
-          {isNumbered(line) && <UnderLine columns={3}>{beside?.under(line)}</UnderLine>}
-        </>
-      ))}
+      <UnifiedRows lines={lines} />
     </tbody>
   </table>
+)
+
+/** Lines below one another; without an anchor they have no addresses. */
+export const UnifiedRows = ({ lines, words, anchor, beside }: RowsProps) => (
+  <>
+    {lines.map((line, i) => (
+      <>
+        <tr key={i} class={line.kind} {...(anchor && isNumbered(line) && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
+          <td class="number" data-number={line.old ?? ''} />
+          <td class="number" data-number={line.new ?? ''}>
+            {beside && isNumbered(line) && <CommentButton formOf={beside.formOf} line={line} />}
+          </td>
+          <td class="code" data-sign={SIGNS[line.kind]}>
+            <Text line={line} words={words} />
+          </td>
+        </tr>
+        {isNumbered(line) && <UnderLine columns={3}>{beside?.under(line)}</UnderLine>}
+      </>
+    ))}
+  </>
 )
 
 /** A row for what was said about a line. */
@@ -246,9 +248,15 @@ const UnderLine = ({ columns, children }: { columns: number; children: Component
     </tr>
   ) : null
 
+/** What stands side by side. */
+export interface Pair {
+  left: Line | null
+  right: Line | null
+}
+
 /** Pairs removed lines with the added ones that follow them. */
-export function pairsOf(lines: Line[]): { left: Line | null; right: Line | null }[] {
-  const pairs: { left: Line | null; right: Line | null }[] = []
+export function pairsOf(lines: Line[]): Pair[] {
+  const pairs: Pair[] = []
   for (let at = 0; at < lines.length; ) {
     const line = lines[at] as Line
     if (line.kind !== 'removed' && line.kind !== 'added') {
@@ -265,38 +273,36 @@ export function pairsOf(lines: Line[]): { left: Line | null; right: Line | null 
   return pairs
 }
 
-const Parallel = ({ lines, words, anchor, beside }: LinesProps & { beside: Beside }) => (
-  <table class="lines parallel">
-    <tbody>
-      {pairsOf(lines).map(({ left, right }, i) =>
-        left === right && (left?.kind === 'hunk' || left?.kind === 'none') ? (
-          <tr key={i} class={left.kind}>
-            <td class="number" />
-            <td class="code" colspan={3}>
-              {left.text}
+export const ParallelRows = ({ pairs, words, anchor, beside }: Omit<Required<RowsProps>, 'lines'> & { pairs: Pair[] }) => (
+  <>
+    {pairs.map(({ left, right }, i) =>
+      left === right && (left?.kind === 'hunk' || left?.kind === 'none') ? (
+        <tr key={i} class={left.kind}>
+          <td class="number" />
+          <td class="code" colspan={3}>
+            {left.text}
+          </td>
+        </tr>
+      ) : (
+        <>
+          <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
+            <td class="number" data-number={left?.old ?? ''}>
+              {left?.kind === 'removed' && <CommentButton formOf={beside.formOf} line={left} />}
+            </td>
+            <td class={`code ${left?.kind ?? 'absent'}`}>
+              <Text line={left} words={words} />
+            </td>
+            <td class="number" data-number={right?.new ?? ''}>
+              {right && <CommentButton formOf={beside.formOf} line={right} />}
+            </td>
+            <td class={`code ${right?.kind ?? 'absent'}`}>
+              <Text line={right} words={words} />
             </td>
           </tr>
-        ) : (
-          <>
-            <tr key={i} id={`${anchor}_${left?.old ?? ''}_${right?.new ?? ''}`}>
-              <td class="number" data-number={left?.old ?? ''}>
-                {left?.kind === 'removed' && <CommentButton formOf={beside.formOf} line={left} />}
-              </td>
-              <td class={`code ${left?.kind ?? 'absent'}`}>
-                <Text line={left} words={words} />
-              </td>
-              <td class="number" data-number={right?.new ?? ''}>
-                {right && <CommentButton formOf={beside.formOf} line={right} />}
-              </td>
-              <td class={`code ${right?.kind ?? 'absent'}`}>
-                <Text line={right} words={words} />
-              </td>
-            </tr>
-            {left && left !== right && <UnderLine columns={4}>{beside.under(left)}</UnderLine>}
-            {right && <UnderLine columns={4}>{beside.under(right)}</UnderLine>}
-          </>
-        ),
-      )}
-    </tbody>
-  </table>
+          {left && left !== right && <UnderLine columns={4}>{beside.under(left)}</UnderLine>}
+          {right && <UnderLine columns={4}>{beside.under(right)}</UnderLine>}
+        </>
+      ),
+    )}
+  </>
 )

@@ -3,7 +3,8 @@ import type { Access } from '../../../access/access.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
-import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import { opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { type DiscussionRecord, listDiscussions } from '../../../services/notes/list.js'
 import { aboutCommit, type NoteableSubject } from '../../../services/notes/noteables.js'
@@ -15,19 +16,21 @@ import { diffOf, getCommit, refsOf } from '../../../services/repository/commits/
 import { signatureOfCommit } from '../../../services/repository/commits/signature.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Author, PipelineBadge, shortId } from '../../components/code.js'
-import { DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
+import { type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { CommentForm, Discussions, Thread, unsent } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
-import { Badge, Row, Rows } from '../../components/list.js'
+import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { RequestRow } from '../planning/lists.js'
 import { noteForms } from '../planning/notes.js'
 import { discussionParts } from '../planning/texts.js'
 import { beside, DiffViews, views } from './commits.js'
 import { openedFile, WholeFileLink } from './context.js'
+import { diffFiles, shownFiles } from './diff-tables.js'
 import { momentOf, titleOf } from './revision.js'
 
 const MAX_DISCUSSIONS = 100
@@ -70,7 +73,16 @@ const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: Proje
 export const commitPage = page({
   at: 'P/-/commit/:sha',
   access: onProject('download_code'),
-  input: z.object({ sha: str(), ...views, open: opt(str()), on: opt(str()), line: opt(str()), edit_note: opt(rowId()), react: opt(rowId()) }),
+  input: z.object({
+    sha: str(),
+    ...views,
+    open: opt(str()),
+    only: opt(str()),
+    on: opt(str()),
+    line: opt(str()),
+    edit_note: opt(rowId()),
+    react: opt(rowId()),
+  }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const about = await aboutCommit(ctx, subject, input.sha)
@@ -86,14 +98,22 @@ export const commitPage = page({
       openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
       discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit_note, react: input.react }),
     ])
-    const files = diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file))
+    const { files, all, instead } = shownFiles(
+      view,
+      diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file)),
+      input.only,
+    )
     const [first = '', ...others] = commit.message.split('\n')
     const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
     const sign = signature && SIGNATURES[signature.status]
     const pipeline = states.get(commit.oid)
     const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]
     const mayComment = view.viewer !== null && subject.can('comment_on_commit')
-    const placed = placesOf(discussions.items, files)
+    const placed = placesOf(
+      discussions.items,
+      files.filter((file) => !instead(file)),
+    )
+    const busy = new Set([input.on, ...[...placed.keys()].map((key) => key.split('_', 1)[0])])
     const review: DiffReview = {
       list: null,
       head: (file) => <WholeFileLink view={view} file={file} />,
@@ -118,7 +138,8 @@ export const commitPage = page({
       isClosed: () => false,
       mayComment: () => true,
       picture: () => null,
-      instead: () => null,
+      instead,
+      isPlain: (file) => !busy.has(fileAnchor(file.new_path)),
     }
     // the text of a line that is not shown stands in the form at the end
     const isOnLine =
@@ -130,6 +151,7 @@ export const commitPage = page({
     return {
       title: `${title} · ${fullPathOf(subject.project)}`,
       card: { text },
+      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>{title}</h1>
@@ -165,6 +187,18 @@ export const commitPage = page({
             <a href={`${links.commit(commit.oid)}.diff`}>Diff</a>
             {' · '}
             <a href={`${links.commit(commit.oid)}/branches`}>Branches and tags with this commit</a>
+            {view.viewer && (
+              <>
+                {' · '}
+                <a href={`${links.commit(commit.oid)}/merge_requests`}>Merge requests</a>
+                {subject.can('read_pipeline') && (
+                  <>
+                    {' · '}
+                    <a href={`${links.commit(commit.oid)}/pipelines`}>Pipelines</a>
+                  </>
+                )}
+              </>
+            )}
           </p>
           {mayPick && (
             <details class="picks" open={view.submitted?.values['pick'] !== undefined}>
@@ -176,18 +210,21 @@ export const commitPage = page({
             </details>
           )}
           <DiffViews view={view} parallel={parallel} ignoreSpace={ignoreSpace} />
-          <DiffFiles
-            files={files}
-            review={review}
-            truncated={diff.truncated}
-            similarity={diff.similarity}
-            links={links}
-            from={commit.parents[0] ?? null}
-            to={commit.oid}
-            parallel={parallel}
-            ignoreSpace={ignoreSpace}
-            raw={`${links.commit(commit.oid)}.diff`}
-          />
+          {all}
+          {
+            await diffFiles(ctx, {
+              files,
+              review,
+              truncated: diff.truncated,
+              similarity: diff.similarity,
+              links,
+              from: commit.parents[0] ?? null,
+              to: commit.oid,
+              parallel,
+              ignoreSpace,
+              raw: `${links.commit(commit.oid)}.diff`,
+            })
+          }
           {(elsewhere.length > 0 || mayComment) && <h2>Comments</h2>}
           <Discussions {...parts} view={view} discussions={elsewhere} />
           {discussions.total > discussions.items.length && <p class="dim">{discussions.total - discussions.items.length} more are in the API.</p>}
@@ -210,8 +247,10 @@ const keyOf = ({ old, new: now }: Pick<Line, 'old' | 'new'>) => `${old ?? ''}_${
 
 /** The threads on lines that are shown, by file and line. */
 function placesOf(discussions: DiscussionRecord[], files: FileDiff[]): Map<string, DiscussionRecord[]> {
-  const shown = new Set(files.flatMap((file) => linesOf(file.diff).map((line) => `${fileAnchor(file.new_path)}_${keyOf(line)}`)))
   const placed = new Map<string, DiscussionRecord[]>()
+  const paths = new Set(discussions.map(({ notes }) => notes[0]?.note.position?.new_path))
+  const about = files.filter(({ new_path }) => paths.has(new_path))
+  const shown = new Set(about.flatMap((file) => linesOf(file.diff).map((line) => `${fileAnchor(file.new_path)}_${keyOf(line)}`)))
   for (const discussion of discussions) {
     const position = discussion.notes[0]?.note.position
     if (!position?.new_path) continue
@@ -372,3 +411,33 @@ export const containingPage = page({
     }
   },
 })
+
+/** The merge requests that have a commit. */
+export const requestsOfCommitPage = page({
+  at: 'P/-/commit/:sha/merge_requests',
+  access: onProjectSignedIn('download_code'),
+  input: z.object({ sha: str(), page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const commit = await getCommit(ctx, subject, input.sha)
+    const { items, total } = await listRequestsOfCommit(ctx, caller, subject, { sha: commit.oid, page: input.page, per_page: PER_PAGE })
+    return {
+      title: `Merge requests with ${shortId(commit.oid)} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="commits">
+          <h1>
+            Merge requests with <a href={links.commit(commit.oid)}>{titleOf(commit)}</a>
+          </h1>
+          <Rows empty="No merge request that you may see has this commit.">
+            {items.map((record) => (
+              <RequestRow key={record.request.id} view={view} withProject={false} record={record} />
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+const PER_PAGE = 20

@@ -5,15 +5,14 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
-import { compare } from '../../../services/repository/commits/read.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
-import { DiffFiles } from '../../components/diff/diff.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { beside, CommitList, DiffViews, views } from './commits.js'
 import { openedFile, WholeFileLink } from './context.js'
+import { diffFiles, shownFiles } from './diff-tables.js'
 
 const PER_PAGE = 40
 
@@ -63,9 +62,6 @@ async function CompareForm({
   )
 }
 
-const otherOf = async (ctx: Context, caller: Caller, subject: ProjectSubject, id: number | undefined) =>
-  id === undefined || id === subject.project.id ? subject : getInNetwork(ctx, caller, subject, id)
-
 /** Where a comparison is, without the prefix. */
 const compareAt = (subject: ProjectSubject, { from, to, other }: Asked, dots = '...') => {
   const query = other.project.id === subject.project.id ? '' : `?from_project_id=${other.project.id}`
@@ -77,7 +73,7 @@ export const compareFormPage = page({
   access: onProject('download_code'),
   input: z.object({ from: orDefault(str(), ''), to: orDefault(str(), ''), from_project_id: opt(rowId()) }),
   async show({ ctx, caller, subject, input, view }) {
-    const other = await otherOf(ctx, caller, subject, input.from_project_id)
+    const other = await getInNetwork(ctx, caller, subject, input.from_project_id)
     const asked = { from: input.from || other.project.default_branch, to: input.to, other }
     if (input.from && input.to) return new Redirect(compareAt(subject, asked))
     return {
@@ -95,18 +91,16 @@ export const compareFormPage = page({
 export const comparePage = page({
   at: 'P/-/compare/*',
   access: onProject('download_code'),
-  input: z.object({ path: str(), from_project_id: opt(rowId()), open: opt(str()), ...views }),
+  input: z.object({ path: str(), from_project_id: opt(rowId()), open: opt(str()), only: opt(str()), ...views }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const [, from = '', dots = '...', to = ''] = /^([\s\S]+?)(\.{2,3})([\s\S]+)$/.exec(input.path) ?? []
     if (from === '') throw notFound()
-    const other = await otherOf(ctx, caller, subject, input.from_project_id)
+    const other = await getInNetwork(ctx, caller, subject, input.from_project_id)
     const isAcross = other.project.id !== subject.project.id
     const straight = dots === '..'
     const compared = { from, to, straight }
-    const { commits, diffs, overflow, similarity, base, head } = isAcross
-      ? await compareAcross(ctx, subject, other, compared)
-      : await compare(ctx, subject, compared)
+    const { commits, diffs, overflow, similarity, base, head } = await compareAcross(ctx, subject, other, compared)
     const repository = repositoryOf(ctx, subject.project)
     const isOffered = view.viewer !== null && subject.can('create_merge_request') && commits.length > 0
     const [whole, isFromBranch, isToBranch] = await Promise.all([
@@ -114,6 +108,7 @@ export const comparePage = page({
       isOffered ? repositoryOf(ctx, other.project).ref(`refs/heads/${from}`) : null,
       isOffered ? repository.ref(`refs/heads/${to}`) : null,
     ])
+    const { files, all, instead } = shownFiles(view, diffs, input.only)
     const newest = [...commits].reverse()
     const shown = newest.slice(0, PER_PAGE)
     const request = new URLSearchParams({
@@ -124,6 +119,7 @@ export const comparePage = page({
     const name = isAcross ? `${fullPathOf(other.project)}:${from}` : from
     return {
       title: `${name} ${dots} ${to} · ${fullPathOf(subject.project)}`,
+      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <div class="heading">
@@ -152,29 +148,33 @@ export const comparePage = page({
             </p>
           )}
           <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
-          <DiffFiles
-            files={diffs}
-            whole={whole}
-            truncated={overflow}
-            similarity={similarity}
-            links={links}
-            from={isAcross && straight ? null : base}
-            to={head}
-            parallel={input.view === 'parallel'}
-            ignoreSpace={input.w ?? false}
-            raw={isAcross ? null : `${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`}
-            review={{
-              list: null,
-              head: (file) => <WholeFileLink view={view} file={file} />,
-              above: () => null,
-              under: () => null,
-              formOf: () => null,
-              mayComment: () => false,
-              picture: () => null,
-              isClosed: () => false,
-              instead: () => null,
-            }}
-          />
+          {all}
+          {
+            await diffFiles(ctx, {
+              files,
+              whole,
+              truncated: overflow,
+              similarity,
+              links,
+              from: isAcross && straight ? null : base,
+              to: head,
+              parallel: input.view === 'parallel',
+              ignoreSpace: input.w ?? false,
+              raw: isAcross ? null : `${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`,
+              review: {
+                list: null,
+                head: (file) => <WholeFileLink view={view} file={file} />,
+                above: () => null,
+                under: () => null,
+                formOf: () => null,
+                mayComment: () => false,
+                picture: () => null,
+                isClosed: () => false,
+                instead,
+                isPlain: () => true,
+              },
+            })
+          }
         </ProjectLayout>
       ),
     }

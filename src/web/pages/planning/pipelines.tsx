@@ -3,27 +3,39 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import { oneOf, opt, paging, rowId, str } from '../../../http/params.js'
 import { getJob, listPipelineJobs } from '../../../services/ci/jobs.js'
 import { getPipeline, listPipelines, SCOPES } from '../../../services/ci/pipelines.js'
+import { getCommit } from '../../../services/repository/commits/read.js'
 import { PipelineBadge, shortId } from '../../components/code.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { page, Redirect } from '../../page.js'
 import { renderText } from './texts.js'
 
 const PER_PAGE = 30
 const reads = onProjectSignedIn('read_pipeline')
 
+/** The pipelines of a commit. */
+export const pipelinesOfCommitPage = page({
+  at: 'P/-/commit/:sha/pipelines',
+  access: reads,
+  input: z.object({ sha: str() }),
+  async show({ ctx, subject, input }) {
+    const { oid } = await getCommit(ctx, subject, input.sha)
+    return new Redirect(`${homeOfProject(subject)}/-/pipelines?sha=${oid}`)
+  },
+})
+
 export const pipelinesPage = page({
   at: 'P/-/pipelines',
   access: reads,
-  input: z.object({ ref: opt(str()), scope: opt(oneOf(SCOPES)), page: paging.page }),
+  input: z.object({ ref: opt(str()), sha: opt(str()), scope: opt(oneOf(SCOPES)), page: paging.page }),
   async show({ ctx, caller, subject, input, view }) {
     const { shared_runners_text } = view.settings
     const runners = subject.project.shared_runners_enabled ? await renderText(ctx, caller, null, shared_runners_text) : ''
-    const filter = { ref: input.ref, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+    const filter = { ref: input.ref, sha: input.sha, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listPipelines(ctx, subject, filter)
     const links = projectLinks(view, fullPathOf(subject.project))
     return {
@@ -35,7 +47,7 @@ export const pipelinesPage = page({
             {[undefined, ...SCOPES].map((scope) => (
               <a
                 key={scope}
-                href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }) })}`}
+                href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }), ...(input.sha && { sha: input.sha }) })}`}
                 {...(scope === input.scope && { 'aria-current': 'page' })}
               >
                 {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : 'All'}
@@ -47,9 +59,17 @@ export const pipelinesPage = page({
             label="Branch or tag"
             name="ref"
             value={input.ref}
-            hidden={input.scope ? { scope: input.scope } : {}}
+            hidden={{ ...(input.scope && { scope: input.scope }), ...(input.sha && { sha: input.sha }) }}
           />
-          <Rows empty={input.ref || input.scope ? 'There are no such pipelines.' : 'No CI server has posted a status yet.'}>
+          {input.sha && (
+            <p>
+              Of the commit{' '}
+              <a href={links.commit(input.sha)}>
+                <code>{shortId(input.sha)}</code>
+              </a>
+            </p>
+          )}
+          <Rows empty={input.ref || input.scope || input.sha ? 'There are no such pipelines.' : 'No CI server has posted a status yet.'}>
             {items.map(({ id, ref, sha, status, updated_at }) => (
               <Row key={id} actions={<PipelineBadge state={status} />}>
                 <span>

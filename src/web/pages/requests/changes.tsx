@@ -17,7 +17,7 @@ import { aboutMergeRequest } from '../../../services/notes/noteables.js'
 import { sizeOfFile } from '../../../services/notes/pictures.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { shortId } from '../../components/code.js'
-import { Counts, countsOf, DiffFiles, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
+import { Counts, countsOf, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Thread } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
@@ -26,6 +26,7 @@ import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { type PageView, page } from '../../page.js'
 import { openedFile, WholeFileLink } from '../code/context.js'
+import { diffFiles, filesBeyond, LeftOut } from '../code/diff-tables.js'
 import { titleOf } from '../code/revision.js'
 import { discussionParts } from '../planning/texts.js'
 import { Draft } from './drafts.js'
@@ -173,6 +174,7 @@ export const requestChangesPage = page({
     const to = view.links.prefix + at
     return {
       title: `Changes of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <RequestHead view={view} subject={subject} tab="/diffs" drafts={shown.drafted} />
@@ -206,19 +208,21 @@ export const requestChangesPage = page({
           )}
           <SelectedSuggestions view={view} {...parts} />
           {files.length === 0 && <p class="empty">There are no changes.</p>}
-          <DiffFiles
-            files={files}
-            truncated={changes.truncated}
-            similarity={changes.similarity}
-            links={links}
-            from={changes.from}
-            to={changes.to ?? subject.request.target_branch}
-            parallel={input.view === 'parallel'}
-            ignoreSpace={input.w === true}
-            raw={`${view.links.prefix}${addressOf(subject)}.diff`}
-            whole={shown.whole}
-            review={reviewOf(shown, files)}
-          />
+          {
+            await diffFiles(ctx, {
+              files,
+              truncated: changes.truncated,
+              similarity: changes.similarity,
+              links,
+              from: changes.from,
+              to: changes.to ?? subject.request.target_branch,
+              parallel: input.view === 'parallel',
+              ignoreSpace: input.w === true,
+              raw: `${view.links.prefix}${addressOf(subject)}.diff`,
+              whole: shown.whole,
+              review: reviewOf(shown, files),
+            })
+          }
           {shown.moreThreads > 0 && (
             <p class="flash">
               {shown.moreThreads} more threads about these files are on the <a href={view.links.prefix + addressOf(subject)}>overview</a>.
@@ -314,14 +318,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
   const { input, changes, whole, seen, threads, drafts, mayComment, landing, view, at, kept } = shown
   const inDiff = new Set(linesOf(files.find(({ new_path }) => new_path === whole?.new_path)?.diff ?? '').map(keyOf))
   const lands = (file: FileDiff, line: Line | null) => mayComment && (landing === null || landing(file, line) !== null)
-  let lines = 0
-  const left = new Set<FileDiff>()
-  for (const file of files) {
-    const own = countLines(file.diff)
-    if (!input.only && lines + own > MAX_LINES && lines > 0) left.add(file)
-    else if (own > (input.only ? MAX_LINES_OF_ONE : MAX_LINES)) left.add(file)
-    else lines += own
-  }
+  const left = filesBeyond(files, input.only ? MAX_LINES_OF_ONE : MAX_LINES)
   const isViewed = (file: FileDiff) => {
     const digest = seen.files.size > 0 && seen.files.get(fileAnchor(file.new_path))
     return typeof digest === 'string' && digest === changeDigest(file)
@@ -404,29 +401,16 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
       )
       return <MarkedPicture address={address} marks={[...points, ...drafted]} />
     },
+    isPlain(file) {
+      const { anchor, threads: own, drafts: drafted } = of(file)
+      return landing === null && !own && !drafted && input.on !== anchor && file.new_path !== whole?.new_path
+    },
     isClosed: (file) => isViewed(file) && fileAnchor(file.new_path) !== input.on,
     instead: (file) =>
       left.has(file) ? (
-        <p class="note">
-          {countLines(file.diff)} lines are not shown here.{' '}
-          {!input.only && (
-            <a
-              href={withQuery(view.links.prefix + at, { ...kept, on: fileAnchor(file.new_path), only: '1' })}
-              data-into={fileAnchor(file.new_path)}
-              aria-label={`Show the changes of ${file.new_path}`}
-            >
-              Show them
-            </a>
-          )}
-        </p>
+        <LeftOut file={file} to={input.only ? null : withQuery(view.links.prefix + at, { ...kept, on: fileAnchor(file.new_path), only: '1' })} />
       ) : null,
   }
-}
-
-function countLines(text: string): number {
-  let lines = 0
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++
-  return lines
 }
 
 const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; discussion: DiscussionRecord; outdated?: boolean }) => (

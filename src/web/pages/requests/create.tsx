@@ -13,11 +13,9 @@ import { completeMergeRequest } from '../../../services/issuables/merge-requests
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { branchExists } from '../../../services/repository/branches.js'
-import { compare } from '../../../services/repository/commits/read.js'
 import { readFile } from '../../../services/repository/files.js'
 import { listTree } from '../../../services/repository/tree.js'
 import { shortId } from '../../components/code.js'
-import { DiffFiles } from '../../components/diff/diff.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
@@ -25,6 +23,7 @@ import { checkVersion, Version } from '../../components/stale.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { diffFiles } from '../code/diff-tables.js'
 import { titleOf } from '../code/revision.js'
 import { LabelFields } from '../planning/issue.js'
 import { assigneeOf, membersOf, Suggestions } from '../planning/people.js'
@@ -207,7 +206,7 @@ async function targetFor(ctx: Context, caller: SignedIn, subject: ProjectSubject
 async function preview(ctx: Context, source: ProjectSubject, target: ProjectSubject, { from, to }: { from: string; to: string }) {
   if (!source.can('download_code') || !target.can('download_code')) return null
   const compared = { from, to, straight: false }
-  return nullOnFailure(source.project.id === target.project.id ? compare(ctx, source, compared) : compareAcross(ctx, source, target, compared))
+  return nullOnFailure(compareAcross(ctx, source, target, compared))
 }
 
 /** Opens a merge request: first its branches are chosen, then its texts, beside a preview (WB-109). */
@@ -337,16 +336,16 @@ export const newMergeRequestPage = page({
             </Rows>
             {commits.length > MAX_COMMITS && <p class="dim">{commits.length - MAX_COMMITS} more commits are not shown here.</p>}
             {compared.diffs.reduce((sum, { diff }) => sum + diff.length, 0) <= MAX_TEXT ? (
-              <DiffFiles
-                files={compared.diffs}
-                truncated={compared.overflow}
-                similarity={compared.similarity}
-                links={links}
-                from={compared.base}
-                to={compared.head}
-                parallel={false}
-                raw={isAcross ? null : `${comparison}.diff`}
-              />
+              await diffFiles(ctx, {
+                files: compared.diffs,
+                truncated: compared.overflow,
+                similarity: compared.similarity,
+                links,
+                from: compared.base,
+                to: compared.head,
+                parallel: false,
+                raw: isAcross ? null : `${comparison}.diff`,
+              })
             ) : (
               <p>
                 {compared.diffs.length} files are changed:{' '}

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest'
+import type { Steps } from '../../../../src/lib/async/slices.js'
 import { linesOf } from '../../../../src/web/components/diff/diff.js'
 import { aBudget, changedWords, commonOf, withContext, withoutSpace } from '../../../../src/web/components/diff/diff-marks.js'
+
+/** The result of work in steps. */
+function finished<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
 
 const HEAD = '--- a/a\n+++ b/a\n'
 const shown = (lines: { kind: string; text: string }[]) => lines.map(({ kind, text }) => `${kind}: ${text}`)
@@ -8,16 +17,19 @@ const shown = (lines: { kind: string; text: string }[]) => lines.map(({ kind, te
 describe('the marks of a diff', () => {
   it('are on the words that a line and its other version do not have in common (WB-60)', () => {
     const lines = linesOf(`${HEAD}@@ -1,2 +1,2 @@\n-const total = one + two\n-gone\n+const sum = one + two + three\n+something else entirely\n`)
-    const marked = [...changedWords(lines, aBudget()).values()].map((parts) => parts.filter(({ changed }) => changed).map(({ text }) => text))
+    const marked = [...finished(changedWords(lines, aBudget())).values()].map((parts) =>
+      parts.filter(({ changed }) => changed).map(({ text }) => text),
+    )
     expect(marked).toEqual([['total'], ['sum', ' + three']])
   })
 
   it('take no more work than the budget: the rest is compared at both ends (WB-60)', () => {
-    const budget = { cells: 3 }
+    const budget = { cells: 3, isShort: false }
     expect(commonOf(['a', 'x', 'y', 'z'], ['a', 'y', 'x', 'z'], budget)).toEqual([
       [0, 0],
       [3, 3],
     ])
+    expect(budget.isShort).toBe(true)
     expect(commonOf(['a', 'x', 'y', 'z'], ['a', 'y', 'x', 'z'], aBudget())).toHaveLength(3)
   })
 
