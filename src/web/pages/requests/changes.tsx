@@ -5,7 +5,7 @@ import { fullPathOf } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Position } from '../../../db/schema/index.js'
 import type { FileDiff } from '../../../git/types.js'
-import { bool, int, oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { bool, int, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
@@ -27,7 +27,7 @@ import { projectLinks } from '../../links.js'
 import { type PageView, page } from '../../page.js'
 import { openedFile, WholeFileLink } from '../code/context.js'
 import { titleOf } from '../code/revision.js'
-import { discussionParts } from '../planning/texts.js'
+import { discussionInput, discussionParts } from '../planning/texts.js'
 import { Draft } from './drafts.js'
 import { AT, addressOf, RequestHead, read } from './parts.js'
 import { keyOf, type Placed, placesOf, positionOfThread } from './places.js'
@@ -55,8 +55,7 @@ export const changesInput = z.object({
   open: opt(str()),
   /** Shows only the file. */
   only: orDefault(bool(), false),
-  edit_note: opt(rowId()),
-  react: opt(rowId()),
+  ...discussionInput,
   page: paging.page,
 })
 type Input = z.infer<typeof changesInput>
@@ -124,8 +123,7 @@ async function load(
   const parts = await discussionParts(ctx, caller, about, {
     at: addressOf(subject),
     discussions,
-    edit: input.edit_note,
-    react: input.react,
+    asked: input,
     back: withQuery(at, kept),
     head: request.sha,
   })
