@@ -76,7 +76,7 @@ interface Place {
 function addressOf(at: string, { project, group, user }: Place): string {
   const path = at
     .replace(/^P(?=\/|$)/, `/${project}`)
-    .replace(/^G(?=\/|$)/, `/${group}`)
+    .replace(/^G(?=\/|$)/, `/groups/${group}`)
     .replace(/^U(?=\/|$)/, `/${user}`)
   return path
     .replace(/:[a-z_]+\([^)]*\)|:[a-z_]+/g, (name) => ({ ':username': keeper.username, ':sha': 'main' })[name] ?? '1')
