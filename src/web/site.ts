@@ -194,11 +194,11 @@ export class Site implements Sender {
     }
     const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer) : null
     const costs = await shownCosts(ctx, view, result, request, reply)
-    const text = documentOf(result, view, await this.assets.links(), { waiting, costs })
+    const bytes = await documentOf(ctx.cpu.slices, result, view, await this.assets.links(), { waiting, costs })
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
     reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })
-    return this.#sendText(Buffer.from(text), request, reply)
+    return this.#sendText(bytes, request, reply)
   }
 
   async #sendText(bytes: Buffer, { headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -5,6 +5,7 @@ import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
 import { isPicture } from '../../../rules/reviews/picture-size.js'
 import type { ProjectLinks } from '../../links.js'
 import { Badge } from '../list.js'
+import { PagePart } from '../page-part.js'
 import { aBudget, changedWords, type Line, type Part, withoutSpace } from './diff-marks.js'
 
 export type { Line }
@@ -85,18 +86,19 @@ export const DiffFiles = ({ files, truncated, similarity, links, from, to, paral
         </details>
       )}
       {parsed.map(({ file, lines, words }) => (
-        <FileBox
-          key={file.new_path}
-          file={file}
-          lines={lines}
-          words={words}
-          similarity={similarity[file.new_path]}
-          links={links}
-          from={from}
-          to={to}
-          parallel={parallel}
-          review={review}
-        />
+        <PagePart key={file.new_path}>
+          <FileBox
+            file={file}
+            lines={lines}
+            words={words}
+            similarity={similarity[file.new_path]}
+            links={links}
+            from={from}
+            to={to}
+            parallel={parallel}
+            review={review}
+          />
+        </PagePart>
       ))}
       {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
     </>

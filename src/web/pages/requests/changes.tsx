@@ -22,6 +22,7 @@ import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Threa
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
+import { PagePart } from '../../components/page-part.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { type PageView, page } from '../../page.js'
@@ -434,6 +435,32 @@ const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; disc
   </div>
 )
 
+/** The files that are listed together without a pause. */
+const LISTED_TOGETHER = 50
+const inChunks = (files: FileDiff[]) =>
+  Array.from({ length: Math.ceil(files.length / LISTED_TOGETHER) }, (_, i) => files.slice(i * LISTED_TOGETHER, (i + 1) * LISTED_TOGETHER))
+
+interface ListedProps {
+  folder: string
+  files: FileDiff[]
+  counted: boolean
+  linkTo(file: FileDiff): string
+  isViewed(file: FileDiff): boolean
+}
+
+const ListedFiles = ({ folder, files, counted, linkTo, isViewed }: ListedProps) => (
+  <>
+    {files.map((file) => (
+      <li key={file.new_path}>
+        <a href={linkTo(file)} aria-label={file.new_path}>
+          {file.new_path.slice(folder.length)}
+        </a>{' '}
+        {counted && <Counts {...countsOf(linesOf(file.diff))} />} {isViewed(file) && <span class="dim">✓ viewed</span>}
+      </li>
+    ))}
+  </>
+)
+
 /** The files by their folders, with marks on those that were viewed. */
 function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[]; isViewed(file: FileDiff): boolean }) {
   const { changes, threads, view, at, kept, input } = shown
@@ -462,14 +489,10 @@ function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[];
             <li key={folder}>
               {folder && <span class="dim">{folder}</span>}
               <ul>
-                {own.map((file) => (
-                  <li key={file.new_path}>
-                    <a href={linkTo(file)} aria-label={file.new_path}>
-                      {file.new_path.slice(folder.length)}
-                    </a>{' '}
-                    {files.length <= FILES_PER_PAGE && <Counts {...countsOf(linesOf(file.diff))} />}{' '}
-                    {isViewed(file) && <span class="dim">✓ viewed</span>}
-                  </li>
+                {inChunks(own).map((chunk) => (
+                  <PagePart key={chunk[0]?.new_path}>
+                    <ListedFiles {...{ folder, files: chunk, linkTo, isViewed }} counted={files.length <= FILES_PER_PAGE} />
+                  </PagePart>
                 ))}
               </ul>
             </li>
