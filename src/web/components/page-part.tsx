@@ -29,6 +29,7 @@ export async function renderInParts(slices: Slices, content: VNode): Promise<str
   })
   if (parts.length === 0) return [text]
   const pieces: string[] = []
-  for (const [i, piece] of text.split(MARKS).entries()) pieces.push(...(i % 2 === 0 ? [piece] : await renderInParts(slices, parts[Number(piece)])))
+  for (const [i, piece] of text.split(MARKS).entries())
+    pieces.push(...(i % 2 === 0 ? [piece] : await renderInParts(slices, parts[Number(piece)] as VNode)))
   return pieces
 }
