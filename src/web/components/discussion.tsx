@@ -206,7 +206,7 @@ function Reply(props: ThreadProps) {
   if (!isAnswered(props))
     return (
       <p class="reply" id={part}>
-        <a href={`${pageWith(props, { name: 'reply', of: discussion.id })}#${part}`} data-into={part}>
+        <a href={`${pageWith(props, { name: 'reply', of: discussion.id })}#discussion_${discussion.id}`} data-into={part}>
           Reply
         </a>
       </p>
@@ -229,7 +229,7 @@ function Reply(props: ThreadProps) {
         <div class="toolbar">
           <Submit label="Reply" class="" />
           {mayReview && <Submit label="Add to review" name="how" value="review" class="" />}
-          <a href={`${pageWith(props, null)}#${part}`} data-into={part}>
+          <a href={`${pageWith(props, null)}#discussion_${discussion.id}`} data-into={part}>
             Cancel
           </a>
         </div>
