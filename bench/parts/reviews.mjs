@@ -11,7 +11,10 @@ const PASSWORD = 'long enough 0815'
 const NOTES = 100
 const FILES = 20
 const MANY_FILES = 1_500
+const MANY_MORE_FILES = 3_000
 const MANY_THREADS = 1_000
+/** People who look at one merge request, how often each of them does, for how long, and how often it is pushed to. */
+const LOOKING = { people: 50, every: 5_000, for: 30_000, pushes: 3_000 }
 const ROUNDS = 60
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const agent = new http.Agent({ keepAlive: true })
@@ -31,11 +34,8 @@ export async function reviews(bench) {
   await bench.stop()
   const options = `--import data:text/javascript;base64,${Buffer.from(MONITOR).toString('base64')}`
   await bench.start({ NODE_OPTIONS: options, LOOP_FILE: loop })
-  await call(`${bench.api}/users`, {
-    method: 'POST',
-    body: { username: 'reader', name: 'Reader', email: 'reader@example.com', password: PASSWORD, skip_confirmation: true },
-  })
-  const cookie = await signIn(bench)
+  await aPerson(bench, 'reader')
+  const cookie = await signIn(bench, 'reader')
   const open = (path) => page(`${bench.url}/${path}`, cookie)
   const held = async () => {
     rmSync(loop, { force: true })
@@ -51,6 +51,7 @@ export async function reviews(bench) {
 
   const usual = await aRequest(bench, 'reviewed', { files: FILES, threads: NOTES })
   const large = await aRequest(bench, 'too-large', { files: MANY_FILES, threads: MANY_THREADS })
+  const larger = await aRequest(bench, 'larger', { files: MANY_MORE_FILES, threads: MANY_THREADS })
   for (const [what, path, bar] of [
     ['a merge request with 100 notes', usual, 25],
     ['its changes of 20 files', `${usual}/diffs`, 50],
@@ -72,6 +73,7 @@ export async function reviews(bench) {
     ['its changes of 1,500 files', `${large}/diffs`],
     ['the same, side by side', `${large}/diffs?view=parallel`],
     ['the same without white space', `${large}/diffs?w=1`],
+    ['changes of 3,000 files', `${larger}/diffs`],
   ]) {
     const times = []
     const waits = []
@@ -98,7 +100,51 @@ export async function reviews(bench) {
       'ms',
     )
   }
+  await whileItIsPushed(bench, usual)
 }
+
+/** Each looks at the overview, the changes and the box of the merge in turn, which the script asks for. */
+async function whileItIsPushed(bench, path) {
+  const people = Array.from({ length: LOOKING.people }, (_, i) => `looker${i}`)
+  const cookies = []
+  for (const username of people) {
+    await aPerson(bench, username)
+    cookies.push(await signIn(bench, username))
+  }
+  const project = path.split('/-/')[0]
+  const api = `${bench.api}/projects/${encodeURIComponent(project)}/repository/commits`
+  for (const sub of ['', '/diffs', '/widget']) await page(`${bench.url}/${path}${sub}`, cookies[0])
+  const times = []
+  const end = performance.now() + LOOKING.for
+  const looks = async (cookie, i) => {
+    await setTimeout((i * LOOKING.every) / LOOKING.people)
+    for (let n = i; performance.now() < end; n++) {
+      const begun = performance.now()
+      await page(`${bench.url}/${path}${['', '/diffs', '/widget'][n % 3]}`, cookie)
+      times.push(performance.now() - begun)
+      await setTimeout(Math.max(0, LOOKING.every - (performance.now() - begun)))
+    }
+  }
+  let pushes = 0
+  const push = async () => {
+    while (performance.now() < end) {
+      const actions = [{ action: 'update', file_path: 'src/m0/file0.ts', content: `changed ${pushes}\n` }]
+      await call(api, { method: 'POST', body: { branch: 'topic', commit_message: `Push ${pushes++}`, actions } })
+      await setTimeout(LOOKING.pushes)
+    }
+  }
+  await Promise.all([push(), ...cookies.map(looks)])
+  process.stdout.write(
+    `  ${times.length} pages and ${pushes} pushes: median ${rank(times, 0.5).toFixed(0)} ms, 95 of 100 ${rank(times, 0.95).toFixed(0)} ms\n`,
+  )
+  bench.figure(`slowest page of ${LOOKING.people} people who look every 5 s, while it is pushed to`, Math.max(...times), 200, 'ms')
+}
+
+const aPerson = (bench, username) =>
+  call(`${bench.api}/users`, {
+    method: 'POST',
+    body: { username, name: username, email: `${username}@example.com`, password: PASSWORD, skip_confirmation: true },
+  })
 
 function send(url, { method = 'GET', headers = {}, body } = {}) {
   return new Promise((resolve, reject) => {
@@ -118,12 +164,12 @@ async function page(url, cookie) {
   return answer
 }
 
-async function signIn(bench) {
+async function signIn(bench, username) {
   const url = `${bench.url}/users/sign_in`
   const cookiesOf = ({ headers }) => (headers['set-cookie'] ?? []).map((cookie) => cookie.split(';')[0]).join('; ')
   const first = await send(url, { headers: { accept: 'text/html' } })
   const token = /name="authenticity_token" value="([^"]+)"/.exec(first.body)[1]
-  const body = new URLSearchParams({ authenticity_token: token, 'user[login]': 'reader', 'user[password]': PASSWORD }).toString()
+  const body = new URLSearchParams({ authenticity_token: token, 'user[login]': username, 'user[password]': PASSWORD }).toString()
   return cookiesOf(await send(url, { method: 'POST', headers: { ...form, cookie: cookiesOf(first) }, body }))
 }
 

@@ -65,8 +65,6 @@ interface Cookie {
 
 /** A page to send. */
 export interface Html {
-  /** Whether it takes milliseconds to put the page together: it waits for its turn. */
-  large?: boolean
   title: string
   body: ComponentChildren
   /** 200 by default. */

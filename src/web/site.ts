@@ -194,9 +194,7 @@ export class Site implements Sender {
     }
     const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer) : null
     const costs = await shownCosts(ctx, view, result, request, reply)
-    const assets = await this.assets.links()
-    const make = () => Buffer.from(documentOf(result, view, assets, { waiting, costs }))
-    const bytes = result.large ? await ctx.cpu.slices.run(make) : make()
+    const bytes = await documentOf(ctx.cpu.slices, result, view, await this.assets.links(), { waiting, costs })
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
     reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })

@@ -29,6 +29,15 @@ export class TestBrowser {
 
   open = (path: string): Promise<Opened> => this.request(path, {})
 
+  /** Opens the first link with this text. */
+  follow(text: string): Promise<Opened> {
+    const { $, at } = this.page ?? expect.fail('no page is open')
+    const href = $('a')
+      .filter((_, each) => $(each).text() === text)
+      .attr('href')
+    return this.open(href?.replace(/#.*/, '') ?? expect.fail(`${at} has no link ${text}`))
+  }
+
   /** Sends the form with this action, or else the one whose button has this text, with its hidden fields and these. */
   async submit(which: string, fields: Fields = {}): Promise<Opened> {
     const { $, at } = this.page ?? expect.fail('no page is open')

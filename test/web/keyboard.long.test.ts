@@ -98,7 +98,7 @@ it('a review is done from the first line to the merge by the keyboard alone (WB-
   // answered, applied, made ready
   await theirs.goto(at)
   await press(theirs, 'Reply')
-  await tabTo(theirs, 'Reply')
+  await theirs.locator('.reply textarea:focus').waitFor()
   await theirs.keyboard.type('So be it')
   await press(theirs, 'Reply')
   await theirs.getByText('So be it').waitFor()
@@ -235,7 +235,7 @@ it('j and k go through the rows of a list and the files of a diff, round and rou
   await page.context().close()
 })
 
-it('a reply in place has a preview (WB-333)', async () => {
+it('a reply in place has a preview, and survives a reload (WB-333, WB-340)', async () => {
   const owner = await aUser(t.ctx)
   const project = await aProject(t.ctx, { creator: owner, visibility: 'private', files: { 'a.txt': text(LINES) } })
   const request = await aMergeRequest(t, { project, caller: owner, source: 'topic', title: 'One' })
@@ -243,16 +243,32 @@ it('a reply in place has a preview (WB-333)', async () => {
   await t.api('post', `${request.path}/discussions`, owner).send({ body: 'first' }).expect(201)
   const page = await aWindow(owner)
   await page.goto(`${t.url}/${project.fullPath}/-/merge_requests/${request.iid}`)
-  const reply = page.locator('details.reply')
+  const reply = page.locator('.reply')
+  const field = reply.locator('textarea')
+  const open = () => reply.getByRole('link', { name: 'Reply' }).click()
   for (const round of ['one', 'two']) {
-    await reply.locator('summary').click()
-    await reply.locator('textarea').fill(`**${round}**`)
+    await open()
+    await field.fill(`**${round}**`)
     await reply.getByRole('button', { name: 'Preview' }).click()
     await reply.locator('.preview strong', { hasText: round }).waitFor()
     // the thread is replaced in place: its new form is an editor, too
     await reply.getByRole('button', { name: 'Reply', exact: true }).click()
     await page.locator('.thread article.note .prose strong', { hasText: round }).waitFor()
-    expect(await reply.locator('.preview').count()).toBe(0)
+    expect(await field.count()).toBe(0)
   }
+  // what was sent is forgotten; what was typed and not sent is there again, and where the keys were they still are
+  await open()
+  expect(await field.inputValue()).toBe('')
+  await field.fill('half an ans')
+  page.on('dialog', (dialog) => dialog.accept())
+  await page.reload()
+  await open()
+  await page.waitForFunction(() => document.activeElement?.matches('.reply textarea'))
+  expect(await field.inputValue()).toBe('half an ans')
+  await page.keyboard.type('wer')
+  await press(page, 'Cancel')
+  await page.waitForFunction(() => document.activeElement?.matches('p.reply a'))
+  await open()
+  expect(await field.inputValue()).toContain('wer')
   await page.context().close()
 })

@@ -68,12 +68,14 @@ describe('comments on lines', () => {
     const overview = await theirs.open(at)
     // the overview shows the lines that the thread is about
     expect(overview.$('.excerpt .added .code').text()).toBe('TWO')
+    await theirs.follow('Reply')
     await theirs.submit('Reply', { 'note[note]': 'So be it.' })
     const edit = theirs.page?.$('a:contains("Edit")').last().attr('href')?.replace(/#.*/, '') as string
     await theirs.open(edit)
     const saved = await theirs.submit('Save comment', { 'note[note]': 'Because of the style guide.' })
     expect(saved.text).toContain('Because of the style guide.')
     const id = String(saved.$('article.note').last().attr('id')).replace('note_', '')
+    await theirs.open(`${at}?react=${id}`)
     const awarded = await theirs.submit(`${at}/notes/${id}/toggle_award_emoji`, { name: 'heart' })
     expect(awarded.$(`#note_${id} [aria-pressed=true]`).text()).toContain('1')
     expect((await theirs.submit('Resolve thread')).$('.thread .badge').first().text()).toBe('resolved')
@@ -137,7 +139,8 @@ describe('comments on lines', () => {
     const { owner, at, request } = await aReview()
     await t.api('post', `${request.path}/discussions`, owner).send({ body: 'A thread' }).expect(201)
     const browser = await signedIn(owner)
-    const action = (await browser.open(at)).$('form[action*="/discussions/"][action$="/notes"]').attr('action') as string
+    await browser.open(at)
+    const action = (await browser.follow('Reply')).$('form[action*="/discussions/"][action$="/notes"]').attr('action') as string
     const token = String(browser.page?.$('[name=authenticity_token]').first().val())
     const gone = action.replace(/[0-9a-f]{40}/, '0'.repeat(40))
     const refused = await browser.post(gone, { authenticity_token: token, 'note[note]': 'An answer', how: 'none' })
@@ -202,6 +205,7 @@ describe('a review', () => {
     const { body } = await t.api('post', `${request.path}/discussions`, author).send({ body: 'A question' }).expect(201)
     const browser = await signedIn(owner)
     await browser.open(at)
+    await browser.follow('Reply')
     await browser.submit(`${at}/discussions/${body.id}/notes`, { 'note[note]': 'An answer', how: 'review', resolve: 'true' })
     expect(browser.page?.text).not.toContain('1 comment, resolved')
     expect((await browser.submit('Send review')).text).toContain('The review is sent.')
@@ -555,16 +559,43 @@ describe('the editor of answers', () => {
     const attached = await browser.submit('Comment now', { 'note[note]': 'see', attach: 'note[note]', upload: new File(['x'], 'x.txt') })
     expect(attached.$('#comment textarea').val()).toMatch(/^see\n\n\[x\.txt\]\(\/uploads\//)
     await browser.submit('Comment now', { how: 'now' })
-    await beginComment(browser, at, '_3')
+    await beginComment(browser, at, '3_3')
     await browser.submit('Add to review', { 'note[note]': 'a draft', how: 'review' })
     await browser.open(at)
     expect((await preview('Save draft')).$('.draft .preview').length).toBe(1)
     expect((await browser.submit('Save draft', { 'note[note]': 'another draft' })).$('.draft-text').text()).toBe('another draft')
+    await browser.follow('Reply')
     await preview('Reply')
     expect((await browser.submit('Reply')).$('.thread:not(.draft) .note .prose strong').length).toBe(1)
     const edit = browser.page?.$('a[href*=edit_note]').first().attr('href') ?? ''
     await browser.open(edit)
     expect((await preview('Save comment')).text).not.toContain('The comment as it is now')
+  })
+
+  it('is made for the one thread that is answered, and no other (WB-340)', async () => {
+    const { owner, at, request } = await aReview()
+    for (const body of ['first', 'second']) await t.api('post', `${request.path}/discussions`, owner).send({ body }).expect(201)
+    const browser = await signedIn(owner)
+    const fields = () =>
+      browser.page
+        ?.$('.thread')
+        .map((_, each) => browser.page?.$(each).find('textarea').length ?? 0)
+        .get()
+    await browser.open(`${at}?page=1`)
+    expect(fields()).toEqual([0, 0])
+    const opened = await browser.follow('Reply')
+    expect([opened.at, fields()]).toEqual([expect.stringMatching(/\?page=1&reply=[0-9a-f]{40}$/), [1, 0]])
+    // a refused answer is in the form that it was sent with
+    const refused = await browser.submit('Reply', { 'note[note]': ' ' })
+    expect([refused.status, fields(), refused.$('.thread .fault').length]).toEqual([422, [1, 0], 1])
+    await browser.follow('Cancel')
+    expect(fields()).toEqual([0, 0])
+    // nothing is opened by the id of a thread that is not there, nor for who may not write
+    await browser.open(`${at}?reply=${'0'.repeat(40)}&reply[]=x`)
+    expect([browser.page?.status, browser.page?.$('.thread textarea').length]).toEqual([400, 0])
+    await browser.open(`${at}?reply=${'0'.repeat(40)}`)
+    expect(fields()).toEqual([0, 0])
+    expect((await new TestBrowser(t.url).open(opened.at)).$('.thread textarea').length).toBe(0)
   })
 
   it('keeps an answer to a thread that is gone on the page of an issue (WB-333)', async () => {
@@ -573,6 +604,7 @@ describe('the editor of answers', () => {
     const thread = (await t.api('post', `${project.path}/issues/${iid}/discussions`, owner).send({ body: 'first' }).expect(201)).body
     const browser = await signedIn(owner)
     await browser.open(`/${project.fullPath}/-/issues/${iid}`)
+    await browser.follow('Reply')
     await t.api('delete', `${project.path}/issues/${iid}/notes/${thread.notes[0].id}`, owner).expect(204)
     const page = await browser.submit('Reply', { 'note[note]': 'not lost <b>' })
     expect([page.status, page.$(`form[action$="/issues/${iid}/notes"] textarea`).val()]).toEqual([422, 'not lost <b>'])

@@ -13,6 +13,10 @@ const SENTINEL = 'zyzzyva'
 let keeper: TestUser
 let open: TestProject
 let hidden: TestProject
+/** The project of each visibility for the matrix, all with the same members. */
+const ofVisibility = {} as Record<'private' | 'internal' | 'public', TestProject>
+/** Those whose profile is private; the second is blocked, too. */
+let recluses: TestUser[]
 let groupPath: string
 let hiddenGroup: string
 const browsers = {} as Record<(typeof CALLERS)[number], TestBrowser>
@@ -22,7 +26,8 @@ const OUTSIDE = ['anonymous', 'external', 'user', 'guest', 'developer', 'maintai
 beforeAll(async () => {
   keeper = await aUser(t.ctx)
   const cast = {} as Record<(typeof CALLERS)[number], TestUser>
-  for (const name of CALLERS) cast[name] = name === 'admin' ? await anAdmin(t.ctx) : await aUser(t.ctx, { external: name === 'external' })
+  for (const name of CALLERS)
+    cast[name] = name === 'owner' ? keeper : name === 'admin' ? await anAdmin(t.ctx) : await aUser(t.ctx, { external: name === 'external' })
   const group = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
   const pathOf = async ({ path }: { path: string }) => (await t.api('get', path, keeper).expect(200)).body.full_path as string
   groupPath = await pathOf(group)
@@ -44,6 +49,11 @@ beforeAll(async () => {
     await t.ctx.jobs.drain()
   }
   await fill(open, 'shown')
+  ofVisibility.public = open
+  for (const visibility of ['private', 'internal'] as const) {
+    ofVisibility[visibility] = await aProject(t.ctx, { creator: keeper, visibility, files, ...roles })
+    await fill(ofVisibility[visibility], 'kept')
+  }
   // what only some see, in a project that everybody sees
   await say(open, '/issues', { title: SENTINEL, description: SENTINEL, confidential: true })
   await say(open, '/issues/2/notes', { body: SENTINEL })
@@ -58,6 +68,25 @@ beforeAll(async () => {
     await aGroup(t.ctx, { creator: keeper, visibility: 'private', name: SENTINEL, path: 'kept-group', description: SENTINEL }),
   )
   await t.api('post', '/snippets', keeper).send({ title: SENTINEL, file_name: SENTINEL, content: SENTINEL, visibility: 'private' }).expect(201)
+  recluses = [await aUser(t.ctx), await aUser(t.ctx)]
+  for (const { id, username } of recluses) {
+    const details = { bio: SENTINEL, location: SENTINEL, organization: SENTINEL, website_url: `https://${SENTINEL}.example`, skype: SENTINEL }
+    await t
+      .api('put', `/users/${id}`, cast.admin)
+      .send({ private_profile: true, ...details })
+      .expect(200)
+    // they take part in what is hidden, and in what is shown
+    await t.api('post', `${hidden.path}/members`, keeper).send({ user_id: id, access_level: 40 }).expect(201)
+    await t
+      .api('post', `${open.path}/issues/1/notes`, keeper)
+      .send({ body: `@${username} said so` })
+      .expect(201)
+  }
+  for (const each of recluses) {
+    await t.api('post', `${hidden.path}/issues`, each).send({ title: SENTINEL }).expect(201)
+    await t.api('post', `${open.path}/issues/1/notes`, each).send({ body: 'shown' }).expect(201)
+  }
+  await t.api('post', `/users/${recluses[1]?.id}/block`, cast.admin).expect(201)
   await t.ctx.jobs.drain()
   for (const name of CALLERS) {
     browsers[name] = new TestBrowser(t.url)
@@ -76,7 +105,7 @@ interface Place {
 function addressOf(at: string, { project, group, user }: Place): string {
   const path = at
     .replace(/^P(?=\/|$)/, `/${project}`)
-    .replace(/^G(?=\/|$)/, `/${group}`)
+    .replace(/^G(?=\/|$)/, `/groups/${group}`)
     .replace(/^U(?=\/|$)/, `/${user}`)
   return path
     .replace(/:[a-z_]+\([^)]*\)|:[a-z_]+/g, (name) => ({ ':username': keeper.username, ':sha': 'main' })[name] ?? '1')
@@ -113,7 +142,7 @@ const QUERIES = ['', `?search=${SENTINEL.slice(0, 5)}&state=all&scope=all`, '?ty
 const isBelow = ({ at }: { at: string }) => /^[PG]/.test(at)
 
 describe('what is hidden', () => {
-  it('is on no page for those who may not see it, whatever is asked (SEC-33, SEC-35, SEC-36)', async () => {
+  it('is on no page for those who may not see it, whatever is asked (SEC-33, SEC-35, SEC-36, WB-342)', async () => {
     const found: string[] = []
     let read = 0
     for (const name of OUTSIDE)
@@ -127,6 +156,15 @@ describe('what is hidden', () => {
           if (status >= 500 || (!sees && text.includes(SENTINEL))) found.push(`${name} ${at}${query} (${access.rule}): ${status}`)
         }
       }
+    for (const name of OUTSIDE)
+      for (const { username } of recluses)
+        for (const { at } of pages.filter((each) => /^U|:username/.test(each.at) && !each.at.startsWith('/admin'))) {
+          const path = addressOf(at.replace(':username', username), { ...shownPlace(), user: username })
+          for (const query of QUERIES) {
+            const { status, text } = await heard(browsers[name], path + query)
+            if (status >= 500 || text.includes(SENTINEL)) found.push(`${name} ${path}${query}: ${status}`)
+          }
+        }
     expect(found).toEqual([])
     expect(read).toBeGreaterThan(500)
     // the keeper sees it
@@ -157,16 +195,16 @@ describe('the forms', () => {
   it('turn away whom the API turns away, by the same rule (SEC-6)', async () => {
     const wrong: string[] = []
     let compared = 0
-    for (const [i, name] of CALLERS.entries())
-      for (const { at, method, access } of forms) {
-        const row = MATRIX[access.rule]
-        const expected = at.startsWith('P') ? row?.public.trim().split(/\s+/)[i] : undefined
-        if (!expected || expected === 'in') continue
-        compared++
-        const { status } = await heard(browsers[name], addressOf(at, shownPlace()), { method })
-        if (String(status) !== expected) wrong.push(`${name} ${method} ${at} (${access.rule}): ${status}, not ${expected}`)
-      }
+    for (const [visibility, { fullPath }] of Object.entries(ofVisibility) as [keyof typeof ofVisibility, TestProject][])
+      for (const [i, name] of CALLERS.entries())
+        for (const { at, method, access } of forms) {
+          const expected = at.startsWith('P') ? MATRIX[access.rule]?.[visibility].trim().split(/\s+/)[i] : undefined
+          if (!expected || expected === 'in') continue
+          compared++
+          const { status } = await heard(browsers[name], addressOf(at, { ...shownPlace(), project: fullPath }), { method })
+          if (String(status) !== expected) wrong.push(`${visibility} ${name} ${method} ${at} (${access.rule}): ${status}, not ${expected}`)
+        }
     expect(wrong).toEqual([])
-    expect(compared).toBeGreaterThan(100)
+    expect(compared).toBeGreaterThan(1_000)
   })
 })

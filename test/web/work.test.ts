@@ -89,6 +89,7 @@ describe('merge requests', () => {
     const changes = await mine.open(`${at}/1/diffs`)
     expect([changes.$('.removed .code').text(), changes.$('.added .code').text()]).toEqual(['one', 'two'])
     await mine.open(`${at}/1`)
+    await mine.follow('Reply')
     await mine.submit(`${at}/1/discussions/${body.id}/notes`, { 'note[note]': 'Because.' })
     expect(mine.page?.$('article.note').length).toBe(2)
     await mine.submit('Resolve thread')

@@ -4,6 +4,7 @@ import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import {
   readableCode,
   readableRequestCode,
+  type ViewerKind,
   viewerKindOf,
   visibleGroups,
   visibleIssues,
@@ -12,6 +13,7 @@ import {
 } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { issues, labels, mergeRequests, milestones, namespaceAncestry, namespaces, projects, routes, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import type { NamedLinks } from '../../lib/text/markdown.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { nameOfReference, type Reference, referencesIn } from '../../rules/references.js'
@@ -76,8 +78,29 @@ const linkTo = (reference: Reference, kind: string, shown: { href: string; title
   { ...shown, classes: `gfm gfm-${kind}` },
 ]
 
-const textList = (texts: Iterable<string>): SQL => sql`${sql.param([...texts])}::text[]`
-const userOf = ({ user }: Pick<Caller, 'user'>): SQL => sql`${user?.id ?? 0}::bigint`
+const user = sql`${sql.placeholder('user')}::bigint`
+const texts = (name: string): SQL => sql`any(${sql.placeholder(name)}::text[])`
+
+const selectProjects = statement(
+  'projects of references',
+  (db, viewerKind: ViewerKind) =>
+    db
+      .select({
+        key: routes.key,
+        id: projects.id,
+        path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
+        namespace_id: projects.namespace_id,
+        storage: projects.storage,
+        code: readableCode(viewerKind, user).mapWith(Boolean),
+        request_code: readableRequestCode(viewerKind, user).mapWith(Boolean),
+        default_branch: projects.default_branch,
+      })
+      .from(routes)
+      .innerJoin(projects, eq(projects.id, routes.project_id))
+      .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+      .where(sql`${routes.key} = ${texts('paths')} and ${visibleProjects(viewerKind, user)}`),
+  'once',
+)
 
 /** Finds the projects of references; a bare name is a project of the same namespace. */
 async function locate(ctx: Context, { caller, project }: Reader, references: Reference[]): Promise<Located[]> {
@@ -91,21 +114,7 @@ async function locate(ctx: Context, { caller, project }: Reader, references: Ref
   const paths = new Set(references.map(pathOf).filter((path) => path !== null))
   if (paths.size === 0) return []
   const viewerKind = viewerKindOf(caller.user)
-  const rows = await ctx.db.write
-    .select({
-      key: routes.key,
-      id: projects.id,
-      path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
-      namespace_id: projects.namespace_id,
-      storage: projects.storage,
-      code: sql<boolean>`${readableCode(viewerKind, userOf(caller))}`,
-      request_code: sql<boolean>`${readableRequestCode(viewerKind, userOf(caller))}`,
-      default_branch: projects.default_branch,
-    })
-    .from(routes)
-    .innerJoin(projects, eq(projects.id, routes.project_id))
-    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
-    .where(sql`${routes.key} = any(${textList(paths)}) and ${visibleProjects(viewerKind, userOf(caller))}`)
+  const rows = await selectProjects(ctx.db, viewerKind).execute({ paths: [...paths], user: caller.user?.id ?? 0 })
   const byPath = new Map(rows.map(({ key, ...row }) => [key, row]))
   return references.flatMap((reference) => {
     const found = byPath.get(pathOf(reference) ?? '')
@@ -113,34 +122,45 @@ async function locate(ctx: Context, { caller, project }: Reader, references: Ref
   })
 }
 
+/** Rows of the numbers that references name, as in `linksOfNumbers`. */
+const wantedNumbers = sql`(select w.project, w.iid from jsonb_to_recordset(${sql.placeholder('wanted')}::jsonb) as w (project bigint, iid integer))`
+
+const NUMBERED = {
+  issue: statement(
+    'issues of references',
+    (db, viewerKind: ViewerKind) =>
+      db
+        .select({ project: issues.project_id, iid: issues.iid, title: issues.title, state: issues.state })
+        .from(issues)
+        .innerJoin(projects, eq(projects.id, issues.project_id))
+        .where(sql`(${issues.project_id}, ${issues.iid}) in ${wantedNumbers} and ${visibleIssues(viewerKind, user)}`),
+    'once',
+  ),
+  merge_request: statement(
+    'merge requests of references',
+    (db, viewerKind: ViewerKind) =>
+      db
+        .select({ project: mergeRequests.project_id, iid: mergeRequests.iid, title: mergeRequests.title, state: mergeRequests.state })
+        .from(mergeRequests)
+        .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+        .where(sql`(${mergeRequests.project_id}, ${mergeRequests.iid}) in ${wantedNumbers} and ${visibleMergeRequests(viewerKind, user)}`),
+    'once',
+  ),
+}
+
 /** Issues and merge requests. */
 async function linksOfNumbers({ db, links }: Context, { caller, project: own }: Reader, located: Located[]): Promise<Link[]> {
   const wanted = located.filter(({ reference: { kind } }) => kind === 'issue' || kind === 'merge_request')
-  if (wanted.length === 0) return []
   const viewerKind = viewerKindOf(caller.user)
-  const lookups = wanted.map(({ reference, project }) => ({
-    project: project.id,
-    kind: reference.kind,
-    iid: 'number' in reference ? reference.number : 0,
-  }))
-  const rowset = sql`jsonb_to_recordset(${JSON.stringify(lookups)}::jsonb) as w (project bigint, kind text, iid integer)`
-  const parts: Record<string, SQL> = {
-    issue: sql`select w.kind, w.project, w.iid, ${issues.title}, ${issues.state} from ${rowset}
-      join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid join ${projects} on ${projects.id} = ${issues.project_id}
-      where w.kind = 'issue' and ${visibleIssues(viewerKind, userOf(caller))}`,
-    merge_request: sql`select w.kind, w.project, w.iid, ${mergeRequests.title}, ${mergeRequests.state} from ${rowset}
-      join ${mergeRequests} on ${mergeRequests.project_id} = w.project and ${mergeRequests.iid} = w.iid
-      join ${projects} on ${projects.id} = ${mergeRequests.project_id}
-      where w.kind = 'merge_request' and ${visibleMergeRequests(viewerKind, userOf(caller))}`,
+  const rowsOf = async (kind: keyof typeof NUMBERED) => {
+    const numbers = wanted.flatMap(({ reference, project }) =>
+      reference.kind === kind && 'number' in reference ? [{ project: project.id, iid: reference.number }] : [],
+    )
+    if (numbers.length === 0) return []
+    const rows = await NUMBERED[kind](db, viewerKind).execute({ wanted: JSON.stringify(numbers), user: caller.user?.id ?? 0 })
+    return rows.map((row) => ({ ...row, kind }))
   }
-  // to plan what nobody asks for takes longer than the rest of the statement
-  const asked = Object.keys(parts).filter((kind) => wanted.some(({ reference }) => reference.kind === kind))
-  const { rows } = await db.write.execute<{ kind: string; project: string; iid: number; title: string; state: string }>(
-    sql.join(
-      asked.map((kind) => parts[kind] as SQL),
-      sql` union all `,
-    ),
-  )
+  const rows = (await Promise.all([rowsOf('issue'), rowsOf('merge_request')])).flat()
   const found = new Map(rows.map((row) => [`${row.kind} ${row.project} ${row.iid}`, row]))
   return wanted.flatMap(({ reference, project }) => {
     if (!('number' in reference)) return []
@@ -231,17 +251,38 @@ async function linksOfCommits(ctx: Context, located: Located[]): Promise<Link[]>
   return found.flat()
 }
 
+const selectUsers = statement(
+  'users of references',
+  (db) =>
+    db
+      .select({ path: users.username, title: users.name })
+      .from(users)
+      .where(sql`lower(${users.username}) = ${texts('names')} and ${users.kind} = 'human'`),
+  'once',
+)
+
+const selectGroups = statement(
+  'groups of references',
+  (db, viewerKind: ViewerKind) =>
+    db
+      .select({ path: namespaces.full_path, title: namespaces.name })
+      .from(namespaces)
+      .where(
+        sql`lower(${namespaces.full_path}) = ${texts('names')} and ${namespaces.kind} = 'group' and ${visibleGroups(viewerKind, namespaces, user)}`,
+      ),
+  'once',
+)
+
 /** Users, and the groups that the reader sees; only who is signed in sees users. */
 async function linksOfNames({ db, links }: Context, { caller }: Reader, references: Reference[]): Promise<Link[]> {
   const wanted = references.flatMap((reference) => (reference.kind === 'user' ? [{ reference, name: reference.name }] : []))
   if (wanted.length === 0) return []
-  const names = textList(wanted.map(({ name }) => name.toLowerCase()))
-  const viewerKind = viewerKindOf(caller.user)
-  const { rows } = await db.write.execute<{ kind: 'user' | 'group'; path: string; title: string }>(sql`
-    select 'user' as kind, ${users.username} as path, ${users.name} as title from ${users}
-      where lower(${users.username}) = any(${names}) and ${users.kind} = 'human' and ${caller.user !== null}::boolean
-    union all select 'group', ${namespaces.full_path}, ${namespaces.name} from ${namespaces}
-      where lower(${namespaces.full_path}) = any(${names}) and ${namespaces.kind} = 'group' and ${visibleGroups(viewerKind, namespaces, userOf(caller))}`)
+  const names = wanted.map(({ name }) => name.toLowerCase())
+  const [people, groups] = await Promise.all([
+    caller.user ? selectUsers(db, null).execute({ names }) : [],
+    selectGroups(db, viewerKindOf(caller.user)).execute({ names, user: caller.user?.id ?? 0 }),
+  ])
+  const rows = [...people.map((row) => ({ ...row, kind: 'user' })), ...groups.map((row) => ({ ...row, kind: 'group' }))]
   const found = new Map(rows.map((row) => [row.path.toLowerCase(), row]))
   return wanted.flatMap(({ reference, name }) => {
     const row = found.get(name.toLowerCase())

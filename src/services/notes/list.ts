@@ -109,13 +109,21 @@ export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable
   return { items: items.map((row) => ({ ...row, iid: noteable.iid })), total }
 }
 
-const selectNotesOfDiscussions = statement('notes of discussions', (db, view: View) =>
-  notesQuery(db)
-    .where(sql`${onNoteable(view)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
-    .orderBy(asc(notes.created_at), asc(notes.id)),
+// who sees a mention makes these long: to plan them takes ten times as long as to run them
+const selectNotesOfDiscussions = statement(
+  'notes of discussions',
+  (db, view: View) =>
+    notesQuery(db)
+      .where(sql`${onNoteable(view)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
+      .orderBy(asc(notes.created_at), asc(notes.id)),
+  'once',
 )
 
-const selectNote = statement('note of a thing', (db, view: View) => notesQuery(db).where(sql`${onNoteable(view)} and ${notes.id} = ${value('id')}`))
+const selectNote = statement(
+  'note of a thing',
+  (db, view: View) => notesQuery(db).where(sql`${onNoteable(view)} and ${notes.id} = ${value('id')}`),
+  'once',
+)
 
 /** One note on this noteable, and if `discussion` is given, of that discussion (NT-2, SEC-31). */
 export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
@@ -132,15 +140,18 @@ export interface DiscussionRecord {
 }
 
 /** The ids of one page of discussions, ordered by their first notes. */
-const selectDiscussions = statement('discussions of a thing', (db, view: View) =>
-  db
-    .select({ id: notes.discussion_id, total: totalCount() })
-    .from(notes)
-    .where(onNoteable(view))
-    .groupBy(notes.discussion_id)
-    .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset')),
+const selectDiscussions = statement(
+  'discussions of a thing',
+  (db, view: View) =>
+    db
+      .select({ id: notes.discussion_id, total: totalCount() })
+      .from(notes)
+      .where(onNoteable(view))
+      .groupBy(notes.discussion_id)
+      .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset')),
+  'once',
 )
 
 async function loadDiscussions(ctx: Context, reader: Reader, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
@@ -190,18 +201,21 @@ export async function unresolvedThreads(ctx: Context, reader: Reader, noteable: 
   )
 }
 
-const selectThreadsOfFiles = statement('threads of files of a merge request', (db, view: View) =>
-  db
-    .select({ id: notes.discussion_id, total: totalCount() })
-    .from(notes)
-    .where(
-      sql`${onNoteable(view)} and ${notes.type} = 'DiffNote'
+const selectThreadsOfFiles = statement(
+  'threads of files of a merge request',
+  (db, view: View) =>
+    db
+      .select({ id: notes.discussion_id, total: totalCount() })
+      .from(notes)
+      .where(
+        sql`${onNoteable(view)} and ${notes.type} = 'DiffNote'
         and (${notes.position} ->> 'new_path' = any(${value('paths')}::text[]) or ${notes.position} ->> 'old_path' = any(${value('paths')}::text[]))`,
-    )
-    .groupBy(notes.discussion_id)
-    .orderBy(sql`bool_and(${notes.resolved_at} is not null)`, sql`min(${notes.id})`)
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset')),
+      )
+      .groupBy(notes.discussion_id)
+      .orderBy(sql`bool_and(${notes.resolved_at} is not null)`, sql`min(${notes.id})`)
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset')),
+  'once',
 )
 
 /** Threads about lines of these files, those that are not resolved first. */

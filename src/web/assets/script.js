@@ -144,6 +144,7 @@ addEventListener('beforeunload', (event) => {
 function enhance(part) {
   prepare(part)
   for (const editor of part.querySelectorAll('.editor')) edit(editor)
+  for (const text of part.querySelectorAll('textarea[data-draft]')) keep(text)
   part.querySelector('[autofocus]')?.focus()
 }
 
@@ -154,12 +155,15 @@ async function replace(id, url, options) {
   const answer = await fetch(url, { headers: { accept: 'text/html' }, ...options })
   const fresh = answer.ok ? partIn(await answer.text(), id) : null
   if (!old) return false
+  const hadFocus = old.contains(document.activeElement)
   // what was deleted is no longer there
   if (fresh) old.replaceWith(fresh)
   else if (answer.ok) old.remove()
   else return false
-  changed = false
-  if (fresh) enhance(fresh)
+  changed = [...document.querySelectorAll('textarea')].some(({ value, defaultValue }) => value !== defaultValue)
+  if (!fresh) return true
+  enhance(fresh)
+  if (hadFocus && !fresh.contains(document.activeElement)) fresh.querySelector('a, button')?.focus({ preventScroll: true })
   return true
 }
 
@@ -186,7 +190,11 @@ addEventListener('submit', async (event) => {
   data.delete('upload')
   const body = new URLSearchParams(data)
   if (submitter) submitter.disabled = true
-  if (await replace(into, form.action, { method: 'POST', body }).catch(() => false)) return
+  const drafts = [...form.querySelectorAll('textarea[data-draft]')].map(draftOf)
+  if (await replace(into, form.action, { method: 'POST', body }).catch(() => false)) {
+    for (const name of drafts) for (const storage of [localStorage, sessionStorage]) storage.removeItem(name)
+    return
+  }
   if (submitter) {
     submitter.disabled = false
     if (submitter.name) form.append(Object.assign(document.createElement('input'), { type: 'hidden', name: submitter.name, value: submitter.value }))
@@ -428,7 +436,7 @@ for (const name of Object.keys(sessionStorage)) {
   sessionStorage.removeItem(name)
   if (!isRefused) localStorage.removeItem(name)
 }
-for (const text of document.querySelectorAll('textarea[data-draft]')) {
+function keep(text) {
   const name = draftOf(text)
   const kept = localStorage.getItem(name)
   if (kept && text.value === text.defaultValue && kept !== text.value && !isRefused) {
@@ -443,6 +451,7 @@ for (const text of document.querySelectorAll('textarea[data-draft]')) {
   text.addEventListener('input', () => (text.value === text.defaultValue ? localStorage.removeItem(name) : localStorage.setItem(name, text.value)))
   text.form.addEventListener('submit', () => localStorage.getItem(name) && sessionStorage.setItem(name, 'sent'))
 }
+for (const text of document.querySelectorAll('textarea[data-draft]')) keep(text)
 
 // Cards of a board are dragged to another list: the form of the card is sent.
 let dragged

@@ -44,6 +44,8 @@ export interface DiscussionParts {
   editing: NoteRecord | null
   /** The note that is given an emoji: it offers several. */
   reacting: number | null
+  /** The thread that is answered: only it has the form (WB-340). */
+  replying: string | null
   /** Where the forms of notes lead to afterwards, if not to the page of what they are about. */
   back: string | null
   /** The head of the newest version of a merge request: what was written about another one is outdated. */
@@ -108,7 +110,7 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
       {notes.map((record) => (
         <Note key={record.note.id} {...parts} record={record} />
       ))}
-      {first.note.type !== null && parts.mayWrite && <ReplyForm {...parts} discussion={discussion} />}
+      {first.note.type !== null && parts.mayWrite && <Reply {...parts} discussion={discussion} />}
     </>
   )
   return (
@@ -133,8 +135,8 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
           )}
         </div>
       )}
-      {resolvable && resolved && !notes.some(({ note }) => note.id === parts.editing?.note.id) ? (
-        <details class="resolved">
+      {resolvable && resolved ? (
+        <details class="resolved" open={isAnswered({ ...parts, discussion }) || notes.some(({ note }) => note.id === parts.editing?.note.id)}>
           <summary>
             {notes.length === 1 ? '1 comment' : `${notes.length} comments`}
             {first.resolved_by && `, resolved by ${first.resolved_by.name}`}
@@ -181,17 +183,43 @@ export const Excerpt = ({ note }: { note: Pick<NoteRecord['note'], 'excerpt'> })
   </div>
 )
 
-function ReplyForm({ view: page, at, project, back, discussion, mayReview, mayResolve }: ThreadProps) {
+type Asked = { name: 'edit_note' | 'react' | 'reply'; of: number | string }
+
+/** The page with one of the forms that stand on it only when they are asked for (WB-340); null: without them. */
+function pageWith({ view, at, back }: Pick<ThreadProps, 'view' | 'at' | 'back'>, form: Asked | null): string {
+  // a form that was refused has the address that it was sent to
+  const [path = '', query = ''] = (back ?? (view.submitted ? at : view.address)).split('?', 2)
+  const parameters = new URLSearchParams(query)
+  for (const each of ['edit_note', 'react', 'reply']) parameters.delete(each)
+  const number = view.submitted?.values['page']
+  if (typeof number === 'string') parameters.set('page', number)
+  if (form) parameters.set(form.name, String(form.of))
+  return `${view.links.prefix}${path}${parameters.size > 0 ? `?${parameters}` : ''}`
+}
+
+const isAnswered = ({ view, replying, discussion: { id } }: ThreadProps) =>
+  replying === id || wasSent(view, (values) => values['discussion_id'] === id)
+
+function Reply(props: ThreadProps) {
+  const { view: page, at, project, back, discussion, mayReview, mayResolve } = props
+  const part = `reply_${discussion.id}`
+  if (!isAnswered(props))
+    return (
+      <p class="reply" id={part}>
+        <a href={`${pageWith(props, { name: 'reply', of: discussion.id })}#discussion_${discussion.id}`} data-into={part}>
+          Reply
+        </a>
+      </p>
+    )
   const view = wasSent(page, (values) => values['discussion_id'] === discussion.id) ? page : unsent(page)
   const first = discussion.notes[0] as NoteRecord
-  const number = new URLSearchParams(page.address.split('?')[1]).get('page')
+  const number = page.submitted?.values['page'] ?? new URLSearchParams(page.address.split('?')[1]).get('page')
   return (
-    <details class="reply" open={view.submitted !== null}>
-      <summary>Reply</summary>
+    <div class="reply" id={part}>
       <EditorForm view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
         {back && <input type="hidden" name="back" value={back} />}
-        {number !== null && !back && <input type="hidden" name="page" value={number} />}
-        <Editor view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required project={project} />
+        {typeof number === 'string' && !back && <input type="hidden" name="page" value={number} />}
+        <Editor view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required autofocus kept project={project} />
         {mayReview && mayResolve(first) && (
           <div class="check">
             <input type="checkbox" id={`resolve_${first.note.id}`} name="resolve" value={isResolved(discussion) ? 'false' : 'true'} />
@@ -201,9 +229,12 @@ function ReplyForm({ view: page, at, project, back, discussion, mayReview, mayRe
         <div class="toolbar">
           <Submit label="Reply" class="" />
           {mayReview && <Submit label="Add to review" name="how" value="review" class="" />}
+          <a href={`${pageWith(props, null)}#discussion_${discussion.id}`} data-into={part}>
+            Cancel
+          </a>
         </div>
       </EditorForm>
-    </details>
+    </div>
   )
 }
 
@@ -219,13 +250,7 @@ function Note({ record, ...parts }: DiscussionParts & { view: PageView; record: 
   if (parts.editing?.note.id === note.id) return <EditForm {...parts} record={parts.editing} />
   const texts = parts.texts.get(note.id) ?? []
   const suggested = parts.suggestions.get(note.id) ?? []
-  const [path = '', query = ''] = (back ?? view.address).split('?', 2)
-  const to = (name: 'edit_note' | 'react') => {
-    const parameters = new URLSearchParams(query)
-    for (const each of ['edit_note', 'react']) parameters.delete(each)
-    parameters.set(name, String(note.id))
-    return `${view.links.prefix}${path}?${parameters}#note_${note.id}`
-  }
+  const to = (name: 'edit_note' | 'react') => `${pageWith(parts, { name, of: note.id })}#note_${note.id}`
   return (
     <article class="note" id={`note_${note.id}`}>
       <p class="dim by">
@@ -287,6 +312,12 @@ export function Awards({ view, action, awards, mayAward, back, into, more }: Awa
       </p>
     )
   const others = OFFERED.filter((name) => !awards.some((award) => award.name === name))
+  const offer = more !== null && (
+    <a href={more} data-into={into} aria-label="React">
+      ☺
+    </a>
+  )
+  if (offer && awards.length === 0) return <p class="awards">{offer}</p>
   return (
     <FormTag view={view} action={action} class="awards" attributes={{ 'data-into': into }}>
       {back && <input type="hidden" name="back" value={back} />}
@@ -295,17 +326,12 @@ export function Awards({ view, action, awards, mayAward, back, into, more }: Awa
           {characterOf(award.name)} {award.count}
         </button>
       ))}
-      {more === null ? (
+      {offer ||
         others.map((name) => (
           <button key={name} type="submit" name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
             {characterOf(name)}
           </button>
-        ))
-      ) : (
-        <a href={more} data-into={into} aria-label="React">
-          ☺
-        </a>
-      )}
+        ))}
     </FormTag>
   )
 }

@@ -13,8 +13,9 @@ interface Props {
   hint?: string
   required?: boolean
   autofocus?: boolean
-  /** One of several fields of this name on a page: it has no row of tools, and no draft in the browser. */
+  /** One of several fields of this name on a page: it has no row of tools, and no draft in the browser unless `kept`. */
   within?: string
+  kept?: boolean
   /** The project that the text belongs to, for completion and uploads; null for none. */
   project: ProjectSubject | null
 }
@@ -31,7 +32,7 @@ const TOOLS = [
 ] as const
 
 /** A text in Markdown, which can be seen before it is saved (WB-121) and to which files are attached (WB-122). */
-export function Editor({ view, name, label, value, rows = 8, hint, required, autofocus, within, project }: Props) {
+export function Editor({ view, name, label, value, rows = 8, hint, required, autofocus, within, kept = !within, project }: Props) {
   const preview = view.submitted?.preview?.field === name ? view.submitted.preview.html : null
   const links = project && projectLinks(view, fullPathOf(project.project))
   return (
@@ -48,7 +49,7 @@ export function Editor({ view, name, label, value, rows = 8, hint, required, aut
                 ))}
               </div>
             )}
-            <textarea name={name} rows={rows} required={required} autofocus={autofocus} {...(!within && { 'data-draft': name })} {...aria}>
+            <textarea name={name} rows={rows} required={required} autofocus={autofocus} {...(kept && { 'data-draft': name })} {...aria}>
               {`\n${typed(view, name) ?? value ?? ''}`}
             </textarea>
           </>

@@ -9,10 +9,13 @@ export const Icon = ({ name }: { name: IconName }) => (
   </svg>
 )
 
-/** The definitions of the icons that a text uses, each once. */
-export function symbolsIn(html: string): string {
-  const names = new Set<string>()
-  for (const [, name] of html.matchAll(/<use href="#i-([a-z-]+)"/g)) if (name !== undefined && Object.hasOwn(ICONS, name)) names.add(name)
+/** The names of the icons that a text uses. */
+export function iconsIn(html: string): string[] {
+  return Array.from(html.matchAll(/<use href="#i-([a-z-]+)"/g), ([, name = '']) => name).filter((name) => Object.hasOwn(ICONS, name))
+}
+
+/** The definitions of icons. */
+export function symbolsOf(names: ReadonlySet<string>): string {
   if (names.size === 0) return ''
   const symbols = [...names].map((name) => `<symbol id="i-${name}" viewBox="0 0 24 24">${ICONS[name as IconName]}</symbol>`)
   return `<svg hidden>${symbols.join('')}</svg>`

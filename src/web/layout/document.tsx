@@ -1,22 +1,26 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import type { Slices } from '../../lib/async/slices.js'
 import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
 import { Broadcasts } from '../components/broadcasts.js'
-import { symbolsIn } from '../components/icon.js'
+import { iconsIn, symbolsOf } from '../components/icon.js'
+import { renderInParts } from '../components/page-part.js'
 import type { Html, PageView } from '../page.js'
 import { Header } from './header.js'
 import { ImpersonationBar } from './impersonation-bar.js'
 import { type CallCosts, PerformanceBar } from './performance-bar.js'
 
 /** The whole text of a page. */
-export function documentOf(
+export async function documentOf(
+  slices: Slices,
   { title, body, card, feed, narrow = false, scripted = !narrow }: Html,
   view: PageView,
   assets: AssetLinks,
   { waiting, costs }: { waiting: Waiting | null; costs: CallCosts | null },
-): string {
-  const content = renderToString(
+): Promise<Buffer> {
+  const pieces = await renderInParts(
+    slices,
     <>
       <a class="skip" href="#main">
         Skip to content
@@ -32,15 +36,22 @@ export function documentOf(
       {costs && <PerformanceBar costs={costs} />}
     </>,
   )
+  const symbols = new Set<string>()
+  const bytes: Buffer[] = []
+  for (const piece of pieces)
+    await slices.run(() => {
+      for (const name of iconsIn(piece)) symbols.add(name)
+      // a parser takes a bare CR for the end of a line
+      bytes.push(Buffer.from(piece.includes('\r') ? piece.replaceAll('\r', '&#13;') : piece))
+    })
   const head = renderToString(
     <Head title={title} assets={assets} scripted={scripted} errors={errorsAt(view)}>
       {card && view.viewer === null && <Card view={view} title={title} {...card} />}
       {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
     </Head>,
   )
-  // a parser takes a bare CR for the end of a line
-  const exact = content.includes('\r') ? content.replaceAll('\r', '&#13;') : content
-  return `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsIn(exact)}${exact}</body></html>\n`
+  const start = `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsOf(symbols)}`
+  return Buffer.concat([Buffer.from(start), ...bytes, Buffer.from('</body></html>\n')])
 }
 
 /** Where the script reports its errors; undefined if nowhere (WB-201). */

@@ -6,6 +6,7 @@ import { isPicture } from '../../../rules/reviews/picture-size.js'
 import type { ProjectLinks } from '../../links.js'
 import { Badge } from '../list.js'
 import { Rendered } from '../markup.js'
+import { PagePart } from '../page-part.js'
 import type { Line, Part } from './diff-marks.js'
 
 export type { Line }
@@ -89,17 +90,18 @@ export const DiffFiles = ({ files, truncated, similarity, links, from, to, paral
       </details>
     )}
     {files.map((file, i) => (
-      <FileBox
-        key={file.new_path}
-        file={file}
-        rows={(tables[i] as DiffTable).rows}
-        similarity={similarity[file.new_path]}
-        links={links}
-        from={from}
-        to={to}
-        parallel={parallel}
-        review={review}
-      />
+      <PagePart key={file.new_path}>
+        <FileBox
+          file={file}
+          rows={(tables[i] as DiffTable).rows}
+          similarity={similarity[file.new_path]}
+          links={links}
+          from={from}
+          to={to}
+          parallel={parallel}
+          review={review}
+        />
+      </PagePart>
     ))}
     {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
   </>

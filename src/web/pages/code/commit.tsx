@@ -3,7 +3,7 @@ import type { Access } from '../../../access/access.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
-import { opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { opt, orDefault, paging, str } from '../../../http/params.js'
 import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { type DiscussionRecord, listDiscussions } from '../../../services/notes/list.js'
@@ -27,7 +27,7 @@ import { inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { RequestRow } from '../planning/lists.js'
 import { noteForms } from '../planning/notes.js'
-import { discussionParts } from '../planning/texts.js'
+import { discussionInput, discussionParts } from '../planning/texts.js'
 import { beside, DiffViews, views } from './commits.js'
 import { openedFile, WholeFileLink } from './context.js'
 import { diffFiles, shownFiles } from './diff-tables.js'
@@ -73,16 +73,7 @@ const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: Proje
 export const commitPage = page({
   at: 'P/-/commit/:sha',
   access: onProject('download_code'),
-  input: z.object({
-    sha: str(),
-    ...views,
-    open: opt(str()),
-    only: opt(str()),
-    on: opt(str()),
-    line: opt(str()),
-    edit_note: opt(rowId()),
-    react: opt(rowId()),
-  }),
+  input: z.object({ sha: str(), ...views, open: opt(str()), only: opt(str()), on: opt(str()), line: opt(str()), ...discussionInput }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const about = await aboutCommit(ctx, subject, input.sha)
@@ -96,7 +87,7 @@ export const commitPage = page({
     const action = `${within(subject)}/commit/${commit.oid}`
     const [whole, parts] = await Promise.all([
       openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
-      discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, edit: input.edit_note, react: input.react }),
+      discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, asked: input }),
     ])
     const { files, all, instead } = shownFiles(
       view,
@@ -151,7 +142,6 @@ export const commitPage = page({
     return {
       title: `${title} · ${fullPathOf(subject.project)}`,
       card: { text },
-      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>{title}</h1>

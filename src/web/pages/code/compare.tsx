@@ -119,7 +119,6 @@ export const comparePage = page({
     const name = isAcross ? `${fullPathOf(other.project)}:${from}` : from
     return {
       title: `${name} ${dots} ${to} · ${fullPathOf(subject.project)}`,
-      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <div class="heading">

@@ -45,6 +45,27 @@ async function activityOf(ctx: Context, caller: Caller, user: User, number: numb
   return { items, total, paths: await pathsOf(ctx, caller.user, items) }
 }
 
+/** What people say about themselves; of a private profile only they and administrators see it (WB-342). */
+const Details = ({ user }: { user: User }) => (
+  <>
+    {user.bio && <p>{user.bio}</p>}
+    {user.location && <p class="dim">{user.location}</p>}
+    {user.organization && <p class="dim">{user.organization}</p>}
+    {user.website_url && (
+      <p>
+        <a href={/^https?:/i.test(user.website_url) ? user.website_url : `http://${user.website_url}`} rel="nofollow noopener">
+          {user.website_url}
+        </a>
+      </p>
+    )}
+    {user.public_email && (
+      <p>
+        <a href={`mailto:${user.public_email}`}>{user.public_email}</a>
+      </p>
+    )}
+  </>
+)
+
 export const userPage = page({
   at: 'U',
   access: onUsername,
@@ -55,9 +76,10 @@ export const userPage = page({
     const filter = { ownerId: user.id, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listProjects(ctx, caller, filter)
     const projects = await projectsOf(ctx, caller.user, items)
+    const isShown = !user.private_profile || user.id === caller.user?.id || caller.user?.admin === true
     return {
       title: user.name,
-      card: { text: user.bio, image: avatarUrl(user, { base: view.links.base, service: view.avatarService }) },
+      card: { text: isShown ? user.bio : null, image: avatarUrl(user, { base: view.links.base, service: view.avatarService }) },
       feed: { title: `Activity of ${user.name}`, at: `/${inUrl(user.username)}.atom` },
       body: (
         <div class="with-aside">
@@ -83,22 +105,8 @@ export const userPage = page({
             <h1>{user.name}</h1>
             <p class="dim">@{user.username}</p>
             {user.state !== 'active' && <p class="badge waiting">{user.state === 'deactivated' ? 'deactivated' : 'blocked'}</p>}
-            {user.bio && <p>{user.bio}</p>}
-            {user.location && <p class="dim">{user.location}</p>}
-            {user.organization && <p class="dim">{user.organization}</p>}
-            {user.website_url && (
-              <p>
-                <a href={/^https?:/i.test(user.website_url) ? user.website_url : `http://${user.website_url}`} rel="nofollow noopener">
-                  {user.website_url}
-                </a>
-              </p>
-            )}
-            {user.public_email && (
-              <p>
-                <a href={`mailto:${user.public_email}`}>{user.public_email}</a>
-              </p>
-            )}
-            <p class="dim">Here since {dayText(user.created_at)}</p>
+            {isShown ? <Details user={user} /> : <p class="dim">This profile is private.</p>}
+            {isShown && <p class="dim">Here since {dayText(user.created_at)}</p>}
             {view.viewer && view.viewer.id !== user.id && (
               <p>
                 <a href={`${view.links.prefix}/abuse_reports/new?user_id=${user.id}`} rel="nofollow">

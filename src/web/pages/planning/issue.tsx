@@ -5,7 +5,7 @@ import { type IssueSubject, onIssue, onIssueSignedIn } from '../../../access/iss
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, nullOnFailure } from '../../../failures.js'
-import { bool, clearableDate, list, oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { bool, clearableDate, list, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
 import { humanDuration } from '../../../rules/duration.js'
 import { issueBranchName } from '../../../rules/issue-branch.js'
 import { referencesIn, withTask } from '../../../rules/references.js'
@@ -41,7 +41,7 @@ import { noteForms } from './notes.js'
 import { Labels, LabelTag, PersonLink } from './parts.js'
 import { assigneeOf, membersOf, Suggestions } from './people.js'
 import { withTaskButtons } from './tasks.js'
-import { discussionParts, renderText } from './texts.js'
+import { discussionInput, discussionParts, renderText } from './texts.js'
 
 const NOTES_PER_PAGE = 100
 const MAX_SHOWN = 20
@@ -64,7 +64,7 @@ type Choices = NonNullable<Awaited<ReturnType<typeof choicesFor>>>
 export const issuePage = page({
   at: 'P/-/issues/:issue_iid',
   access: onIssue('read_issue'),
-  input: z.object({ page: paging.page, edit_note: opt(rowId()), react: opt(rowId()) }),
+  input: z.object({ page: paging.page, ...discussionInput }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutIssue(subject)
     const { noteable } = about
@@ -135,7 +135,7 @@ export const issuePage = page({
               <Discussions
                 view={view}
                 discussions={discussions}
-                {...(await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note, react: input.react }))}
+                {...(await discussionParts(ctx, caller, about, { at, discussions, asked: input }))}
               />
               <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
               {reader && subject.may('create_note') && (

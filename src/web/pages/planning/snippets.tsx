@@ -7,7 +7,7 @@ import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets
 import type { Context } from '../../../context.js'
 import { VISIBILITIES } from '../../../entities/groups/levels.js'
 import { Failure, notFound } from '../../../failures.js'
-import { oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { oneOf, orDefault, paging, str } from '../../../http/params.js'
 import {
   createSnippet,
   deleteSnippet,
@@ -39,7 +39,7 @@ import { form, type PageView, page, Redirect } from '../../page.js'
 import { counted } from './lists.js'
 import { noteForms } from './notes.js'
 import { PersonLink } from './parts.js'
-import { discussionParts, renderText } from './texts.js'
+import { discussionInput, discussionParts, renderText } from './texts.js'
 
 const PER_PAGE = 20
 const NOTES_PER_PAGE = 100
@@ -376,7 +376,7 @@ export const projectSnippetsPage = page({
 export const projectSnippetPage = page({
   at: 'P/-/snippets/:snippet_id',
   access: onSnippetSignedIn('read_snippet'),
-  input: z.object({ page: paging.page, edit_note: opt(rowId()), react: opt(rowId()) }),
+  input: z.object({ page: paging.page, ...discussionInput }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutSnippet(subject)
     const { noteable } = about
@@ -401,7 +401,7 @@ export const projectSnippetPage = page({
           <Discussions
             view={view}
             discussions={discussions}
-            {...(await discussionParts(ctx, caller, about, { at: action, discussions, edit: input.edit_note, react: input.react }))}
+            {...(await discussionParts(ctx, caller, about, { at: action, discussions, asked: input }))}
           />
           <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
           {mayNote && <CommentForm view={view} at={action} project={subject} discussions={discussions} hint="Markdown." />}

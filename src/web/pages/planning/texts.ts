@@ -2,6 +2,7 @@ import type { Caller } from '../../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { nullOnFailure } from '../../../failures.js'
+import { opt, rowId, str } from '../../../http/params.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import type { NamedLinks } from '../../../lib/text/markdown.js'
 import { partsOfNote } from '../../../rules/reviews/suggestions.js'
@@ -35,14 +36,15 @@ export async function renderText(ctx: Context, caller: Caller, project: ProjectS
 
 const RENDERED_TOGETHER = 8
 
+/** The forms that a page with a discussion has only when they are asked for (WB-340). */
+export const discussionInput = { edit_note: opt(rowId()), react: opt(rowId()), reply: opt(str()) }
+
 interface Given {
   /** The address of what the notes are about. */
   at: string
   discussions: DiscussionRecord[]
-  /** The note whose text is to be changed. */
-  edit?: number | undefined
-  /** The note that is given an emoji. */
-  react?: number | undefined
+  /** What `discussionInput` asks for. */
+  asked: { edit_note?: number | undefined; react?: number | undefined; reply?: string | undefined }
   /** Where the forms lead to afterwards. */
   back?: string | null
   head?: string | null
@@ -53,13 +55,13 @@ export async function discussionParts(
   ctx: Context,
   caller: Caller,
   subject: NoteableSubject,
-  { at, discussions, edit, react, back = null, head = null }: Given,
+  { at, discussions, asked, back = null, head = null }: Given,
 ): Promise<DiscussionParts> {
   const records = discussions.flatMap(({ notes }) => notes)
   const { noteable } = subject
   const { user } = caller
   const mayWrite = user !== null && subject.may('create_note')
-  const [links, awards, suggested, edited, source] = await Promise.all([
+  const [links, awards, [suggested, source], edited] = await Promise.all([
     linksOfReferences(ctx, { caller, project: subject }, records.map(({ note }) => note.note).join('\n\n')),
     awardsOfNotes(
       ctx,
@@ -70,9 +72,8 @@ export async function discussionParts(
     suggestionsOf(
       ctx,
       records.filter(({ note }) => suggests(note)).map(({ note }) => note.id),
-    ),
-    edit === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, edit)),
-    user && subject.request ? pushableSource(ctx, { ...caller, user }, subject) : null,
+    ).then(async (found) => [found, user && found.size > 0 ? await pushableSource(ctx, { ...caller, user }, subject) : null] as const),
+    asked.edit_note === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, asked.edit_note)),
   ])
   // few at a time: the thread that renders lets only so many wait
   const [texts, suggestions] = await Promise.all([
@@ -103,7 +104,8 @@ export async function discussionParts(
     mayResolve: (record) => mayWrite && mayResolve({ ...caller, user }, subject, record),
     mayApply: mayWrite && source !== null,
     editing: edited && mayEdit(edited) ? edited : null,
-    reacting: react ?? null,
+    reacting: asked.react ?? null,
+    replying: asked.reply ?? null,
     back,
     head,
   }

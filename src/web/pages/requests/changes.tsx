@@ -5,7 +5,7 @@ import { fullPathOf } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Position } from '../../../db/schema/index.js'
 import type { FileDiff } from '../../../git/types.js'
-import { bool, int, oneOf, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { bool, int, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
@@ -22,13 +22,14 @@ import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Threa
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
+import { PagePart } from '../../components/page-part.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { type PageView, page } from '../../page.js'
 import { openedFile, WholeFileLink } from '../code/context.js'
 import { diffFiles, filesBeyond, LeftOut } from '../code/diff-tables.js'
 import { titleOf } from '../code/revision.js'
-import { discussionParts } from '../planning/texts.js'
+import { discussionInput, discussionParts } from '../planning/texts.js'
 import { Draft } from './drafts.js'
 import { AT, addressOf, RequestHead, read } from './parts.js'
 import { keyOf, type Placed, placesOf, positionOfThread } from './places.js'
@@ -56,8 +57,7 @@ export const changesInput = z.object({
   open: opt(str()),
   /** Shows only the file. */
   only: orDefault(bool(), false),
-  edit_note: opt(rowId()),
-  react: opt(rowId()),
+  ...discussionInput,
   page: paging.page,
 })
 type Input = z.infer<typeof changesInput>
@@ -125,8 +125,7 @@ async function load(
   const parts = await discussionParts(ctx, caller, about, {
     at: addressOf(subject),
     discussions,
-    edit: input.edit_note,
-    react: input.react,
+    asked: input,
     back: withQuery(at, kept),
     head: request.sha,
   })
@@ -174,7 +173,6 @@ export const requestChangesPage = page({
     const to = view.links.prefix + at
     return {
       title: `Changes of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
-      large: true,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <RequestHead view={view} subject={subject} tab="/diffs" drafts={shown.drafted} />
@@ -420,6 +418,32 @@ const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; disc
   </div>
 )
 
+/** The files that are listed together without a pause. */
+const LISTED_TOGETHER = 50
+const inChunks = (files: FileDiff[]) =>
+  Array.from({ length: Math.ceil(files.length / LISTED_TOGETHER) }, (_, i) => files.slice(i * LISTED_TOGETHER, (i + 1) * LISTED_TOGETHER))
+
+interface ListedProps {
+  folder: string
+  files: FileDiff[]
+  counted: boolean
+  linkTo(file: FileDiff): string
+  isViewed(file: FileDiff): boolean
+}
+
+const ListedFiles = ({ folder, files, counted, linkTo, isViewed }: ListedProps) => (
+  <>
+    {files.map((file) => (
+      <li key={file.new_path}>
+        <a href={linkTo(file)} aria-label={file.new_path}>
+          {file.new_path.slice(folder.length)}
+        </a>{' '}
+        {counted && <Counts {...countsOf(linesOf(file.diff))} />} {isViewed(file) && <span class="dim">✓ viewed</span>}
+      </li>
+    ))}
+  </>
+)
+
 /** The files by their folders, with marks on those that were viewed. */
 function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[]; isViewed(file: FileDiff): boolean }) {
   const { changes, threads, view, at, kept, input } = shown
@@ -448,14 +472,10 @@ function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[];
             <li key={folder}>
               {folder && <span class="dim">{folder}</span>}
               <ul>
-                {own.map((file) => (
-                  <li key={file.new_path}>
-                    <a href={linkTo(file)} aria-label={file.new_path}>
-                      {file.new_path.slice(folder.length)}
-                    </a>{' '}
-                    {files.length <= FILES_PER_PAGE && <Counts {...countsOf(linesOf(file.diff))} />}{' '}
-                    {isViewed(file) && <span class="dim">✓ viewed</span>}
-                  </li>
+                {inChunks(own).map((chunk) => (
+                  <PagePart key={chunk[0]?.new_path}>
+                    <ListedFiles {...{ folder, files: chunk, linkTo, isViewed }} counted={files.length <= FILES_PER_PAGE} />
+                  </PagePart>
                 ))}
               </ul>
             </li>

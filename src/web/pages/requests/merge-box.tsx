@@ -26,11 +26,8 @@ export interface Merging {
 
 /** What the box needs to say how a merge request can be merged. */
 export async function loadMerging(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<Merging> {
-  const [record, approvals, branches] = await Promise.all([
-    completeMergeRequest(ctx, caller, subject),
-    loadApprovals(ctx, caller, subject),
-    branchOptions(ctx, caller, subject),
-  ])
+  const [record, approvals] = await Promise.all([completeMergeRequest(ctx, caller, subject), loadApprovals(ctx, caller, subject)])
+  const branches = await branchOptions(ctx, caller, subject, record)
   const { request, rules } = record
   if (!record.can_merge || request.state !== 'opened') return { record, approvals, branches, messages: null }
   const merging = { caller, subject, request }

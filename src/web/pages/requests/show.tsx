@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf } from '../../../access/rules.js'
-import { opt, paging, rowId } from '../../../http/params.js'
+import { paging } from '../../../http/params.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { listAwards } from '../../../services/notes/award-emoji.js'
@@ -21,7 +21,7 @@ import { page } from '../../page.js'
 import { CommitText } from '../code/commits.js'
 import { Labels, PersonLink } from '../planning/parts.js'
 import { withTaskButtons } from '../planning/tasks.js'
-import { discussionParts, renderText } from '../planning/texts.js'
+import { discussionInput, discussionParts, renderText } from '../planning/texts.js'
 import { ReviewBox } from './drafts.js'
 import { loadMerging, MergeBox } from './merge-box.js'
 import { AT, addressOf, RequestHead, read } from './parts.js'
@@ -31,7 +31,7 @@ const NOTES_PER_PAGE = 100
 export const mergeRequestPage = page({
   at: AT,
   access: read,
-  input: z.object({ page: paging.page, edit_note: opt(rowId()), react: opt(rowId()) }),
+  input: z.object({ page: paging.page, ...discussionInput }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutMergeRequest(subject)
     const [merging, html, { items: discussions, total }, drafts, awards] = await Promise.all([
@@ -43,7 +43,7 @@ export const mergeRequestPage = page({
     ])
     const { request, author, assignee, reviewer, milestone, labels, head_pipeline } = merging.record
     const at = addressOf(subject)
-    const parts = await discussionParts(ctx, caller, about, { at, discussions, edit: input.edit_note, react: input.react, head: request.sha })
+    const parts = await discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha })
     const isOpen = request.state === 'opened'
     const mayUpdate = subject.may('update_merge_request')
     const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null

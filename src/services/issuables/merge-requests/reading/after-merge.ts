@@ -5,7 +5,7 @@ import type { Context } from '../../../../context.js'
 import type { Oid } from '../../../../git/types.js'
 import { branchExists } from '../../../repository/branches.js'
 import { branchProtectionsOf, mayPushTo } from '../../../repository/protection.js'
-import { sourceOf } from './load.js'
+import { type SingleMergeRequest, sourceOf } from './load.js'
 
 /** What a reader may still do with the branches of a merge request. */
 export interface BranchOptions {
@@ -20,10 +20,15 @@ export interface BranchOptions {
 }
 
 /** What a reader may do with the source branch, and with the commit of the merge (WB-106). */
-export async function branchOptions(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<BranchOptions> {
+export async function branchOptions(
+  ctx: Context,
+  caller: SignedIn,
+  subject: MergeRequestSubject,
+  record?: Pick<SingleMergeRequest, 'protections'>,
+): Promise<BranchOptions> {
   const { request, project } = subject
   const found = await sourceOf(ctx, caller, subject, request)
-  const protections = found && (await branchProtectionsOf(ctx, found.project.id))
+  const protections = found && ((found.project.id === project.id && record?.protections) || (await branchProtectionsOf(ctx, found.project.id)))
   const source = found && protections && mayPushTo(found, protections, request.source_branch) ? found : null
   const merged = request.state === 'merged' && subject.can('push_code') ? (request.merge_commit_sha ?? request.squash_commit_sha) : null
   const isOwn = source !== null && request.source_branch !== source.project.default_branch && !protections?.isProtected(request.source_branch)

@@ -63,6 +63,8 @@ export interface SingleMergeRequest extends MergeRequestWithSubscription {
   /** Full path of the project of the pipeline. */
   source_path: string | null
   can_merge: boolean
+  /** The protected branches of its project. */
+  protections: Protections
 }
 
 const assignees = alias(users, 'assignee')
@@ -182,7 +184,9 @@ const selectRequest = statement('merge request', (db, row: 'whole' | 'markers') 
 )
 
 /** A row of `selectRequest`. */
-type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge'> & { request: Row }
+type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge' | 'protections'> & {
+  request: Row
+}
 
 /**
  * Loads the single view of a merge request. The caller must already be authorised to read it; `subject` is its project.
@@ -234,6 +238,7 @@ async function toSingle(
     head_pipeline: shown && (await getPipeline(ctx, shown, row.request.head_pipeline_id as number)),
     source_path: shown && fullPathOf(shown.project),
     can_merge: mayMergeInto(subject, protections, row.request.target_branch),
+    protections,
   }
 }
 
