@@ -12,6 +12,7 @@ import {
   visibleProjects,
 } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { issues, labels, mergeRequests, milestones, namespaceAncestry, namespaces, projects, routes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamedLinks } from '../../lib/text/markdown.js'
@@ -91,8 +92,8 @@ const selectProjects = statement(
         path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
         namespace_id: projects.namespace_id,
         storage: projects.storage,
-        code: readableCode(viewerKind, user).mapWith(Boolean),
-        request_code: readableRequestCode(viewerKind, user).mapWith(Boolean),
+        code: decoded(readableCode(viewerKind, user), Boolean),
+        request_code: decoded(readableRequestCode(viewerKind, user), Boolean),
         default_branch: projects.default_branch,
       })
       .from(routes)

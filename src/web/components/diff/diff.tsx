@@ -4,9 +4,9 @@ import type { Diff, FileDiff } from '../../../git/types.js'
 import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
 import { isPicture } from '../../../rules/reviews/picture-size.js'
 import type { ProjectLinks } from '../../links.js'
+import { PagePart } from '../../page-part.js'
 import { Badge } from '../list.js'
 import { Rendered } from '../markup.js'
-import { PagePart } from '../page-part.js'
 import type { Line, Part } from './diff-marks.js'
 
 export type { Line }

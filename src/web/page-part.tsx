@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ComponentChildren, Fragment, h, type VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import type { Slices } from '../../lib/async/slices.js'
+import type { Slices } from '../lib/async/slices.js'
 
 /** The parts of what is being rendered now; rendering is not interrupted. */
 let collected: VNode[] | null = null

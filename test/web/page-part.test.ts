@@ -1,7 +1,7 @@
 import { h } from 'preact'
 import { expect, it } from 'vitest'
-import { Slices } from '../../../src/lib/async/slices.js'
-import { PagePart, renderInParts } from '../../../src/web/components/page-part.js'
+import { Slices } from '../../src/lib/async/slices.js'
+import { PagePart, renderInParts } from '../../src/web/page-part.js'
 
 function Slow({ n }: { n: number }) {
   const end = performance.now() + 3
