@@ -83,7 +83,7 @@ export async function codePages(bench) {
       2,
     )
   }
-  // each round opens what nobody has opened
+  // each round opens something new
   const coldPages = [
     [
       'a file',
@@ -101,7 +101,7 @@ export async function codePages(bench) {
     const next = (side) => counts[side]++
     const ours = () => open(path(next(0)))
     const theirs = () => ask(calls(next(1)))
-    bench.row(`page of ${what} that nobody has opened, against its API calls`, ...(await bench.interleaved(ours, theirs, COLD - 1)), 4)
+    bench.row(`page of ${what} opened for the first time, against its API calls`, ...(await bench.interleaved(ours, theirs, COLD - 1)), 4)
   }
   if (only('readers')) await besideReaders(bench, { reader, p, page: `/${project.path_with_namespace}/-/commit/${largest}`, loop })
 }

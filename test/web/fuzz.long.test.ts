@@ -47,9 +47,9 @@ const PLAIN = ['1', '2', 'true', 'false', 'on', 'main', 'topic', 'a.txt', 'close
 /** Not sent, since nothing could be sent after them. */
 const NOT_SENT: Record<string, string> = {
   'PUT /admin/maintenance': 'turns all other forms away',
-  'PUT /admin/application_settings/:subject': 'turns sign-in and pages off; it has a run of its own',
+  'PUT /admin/application_settings/:subject': 'turns sign-in and pages off; another test sends it',
   'POST /admin/request_limits': 'turns the senders away',
-  'POST /users/sign_in': 'guesses, after which nobody here may sign in',
+  'POST /users/sign_in': 'wrong passwords end in a throttle for this address',
   'POST /users/sign_in/second_factor': 'guesses',
   'POST /users/sign_in/passkey': 'guesses',
 }

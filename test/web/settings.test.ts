@@ -452,7 +452,7 @@ describe('groups shared with groups', () => {
     const shared = await browser.submit('Share group', { 'share[group]': other.fullPath, 'share[group_access]': '20' })
     expect(shared.text).toContain('At most Reporter')
     expect(shared.text).toContain('Reporter by a share with a group')
-    // who does not see the other group is not told of it
+    // who does not see the other group does not learn of it
     const theirs = await (await signedIn(developer)).open(`/groups/${group.fullPath}/-/group_members`)
     expect([theirs.status, theirs.text.includes(other.fullPath), theirs.text.includes('Share with a group')]).toEqual([200, false, false])
     expect((await (await signedIn(developer)).open(`${at}/new`)).status).toBe(403)

@@ -92,6 +92,7 @@ export const PLACES: Record<string, string> = {
   from: 'Start date.',
   'Repository: from': 'The older revision.',
   to: 'The newer revision.',
+  from_project_id: 'The project of `from`, in the same fork network. Default: this project.',
   straight: 'Compare the revisions directly instead of from their merge base.',
   refs: 'Two or more revisions.',
   emoji: 'Name of the emoji.',

@@ -154,7 +154,7 @@ describe('sharing a group with a group (WB-351)', () => {
     for (const one of [group, below]) await share(one, other, owner).expect(400)
     await t.api('put', group.path, owner).send({ share_with_group_lock: false }).expect(200)
     await share(group, other, admin).expect(201)
-    // who does not see the other group is not told of it
+    // the other group is hidden from those who may not see it
     expect((await t.api('get', group.path, maintainer).expect(200)).body.shared_with_groups).toEqual([])
     expect((await t.api('get', group.path, developer).expect(200)).body.shared_with_groups).toHaveLength(1)
     await t.api('delete', `${group.path}/share/${other.id}`, maintainer).expect(403)

@@ -289,7 +289,7 @@ describe('POST /users/:id/deactivate and /activate (WB-350)', () => {
   }
   const recent = { message: '403 Forbidden - The user you are trying to deactivate has been active in the past 90 days and cannot be deactivated' }
 
-  it('whoever was away for 90 days; their tokens do not work, in the API and with Git, until they are active', async () => {
+  it('users who were away for 90 days; their tokens do not work, in the API and with Git, until they are active', async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user, files: { 'a.txt': 'a\n' } })
     await t.api('get', '/user', user).expect(200)
@@ -322,7 +322,7 @@ describe('POST /users/:id/deactivate and /activate (WB-350)', () => {
     ])
   })
 
-  it('not whoever was there: signed in, with Git, with a token or a session', async () => {
+  it('not users who were there: signed in, with Git, with a token or a session', async () => {
     const user = await aUser(t.ctx)
     const { at, day } = await away(user, 89)
     await post(user, 'deactivate').expect(403, recent)
