@@ -50,6 +50,19 @@ async function beginComment(browser: TestBrowser, at: string, line: string) {
   return browser.open(`${form.attr('action')?.replace(/#.*/, '')}?${query}`)
 }
 
+describe('labels of merge requests', () => {
+  it('have their colours on the page, in the list, and among the merge requests of a commit', async () => {
+    const { owner, project, request, at } = await aReview()
+    await t.api('post', `${project.path}/labels`, owner).send({ name: 'urgent', color: '#AB12CD' }).expect(201)
+    await t.api('put', `${project.path}/merge_requests/${request.iid}`, owner).send({ labels: 'urgent' }).expect(200)
+    const browser = await signedIn(owner)
+    for (const path of [at, `/${project.fullPath}/-/merge_requests`, `/${project.fullPath}/-/commit/topic/merge_requests`]) {
+      const { $ } = await browser.open(path)
+      expect([path, $('.badge.label', 'main').text().trim(), $('.badge.label circle').attr('fill')]).toEqual([path, 'urgent', '#AB12CD'])
+    }
+  })
+})
+
 describe('comments on lines', () => {
   it('are written under the line, answered, changed, given emoji, resolved and deleted without scripts (WB-92, WB-93)', async () => {
     const { owner, author, at } = await aReview()

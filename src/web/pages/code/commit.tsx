@@ -4,6 +4,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
+import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { type DiscussionRecord, listDiscussions } from '../../../services/notes/list.js'
@@ -411,6 +412,7 @@ export const requestsOfCommitPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const commit = await getCommit(ctx, subject, input.sha)
     const { items, total } = await listRequestsOfCommit(ctx, caller, subject, { sha: commit.oid, page: input.page, per_page: PER_PAGE })
+    const shown = await withLabelColors(ctx, items)
     return {
       title: `Merge requests with ${shortId(commit.oid)} · ${fullPathOf(subject.project)}`,
       body: (
@@ -419,7 +421,7 @@ export const requestsOfCommitPage = page({
             Merge requests with <a href={links.commit(commit.oid)}>{titleOf(commit)}</a>
           </h1>
           <Rows empty="No merge request that you may see has this commit.">
-            {items.map((record) => (
+            {shown.map((record) => (
               <RequestRow key={record.request.id} view={view} withProject={false} record={record} />
             ))}
           </Rows>

@@ -1,5 +1,5 @@
 import type { IssueRecord } from '../../../services/issuables/issues/list.js'
-import type { MergeRequestRecord } from '../../../services/issuables/merge-requests/reading/load.js'
+import type { ColoredRequest } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { Avatar } from '../../components/avatar.js'
 import { Badge, Row } from '../../components/list.js'
 import { Time } from '../../components/time.js'
@@ -64,7 +64,7 @@ export function IssueRow({ view, withProject, record, chosen }: Listed & { recor
 const STATES = { opened: ['open', 'success'], closed: ['closed', 'danger'], merged: ['merged', 'merged'], locked: ['merging', 'waiting'] } as const
 
 /** A merge request of a list; `chosen` is the check box for a change of several. */
-export function RequestRow({ view, withProject, record, chosen }: Listed & { record: MergeRequestRecord; chosen?: boolean }) {
+export function RequestRow({ view, withProject, record, chosen }: Listed & { record: ColoredRequest; chosen?: boolean }) {
   const { request, author, assignee, reviewer, labels, path } = record
   const links = projectLinks(view, path)
   const [state, kind] = STATES[request.state]

@@ -5,6 +5,7 @@ import type { Context } from '../../../context.js'
 import { clearableDate, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
+import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { countMergeRequests, listMergeRequests } from '../../../services/issuables/merge-requests/reading/list.js'
 import {
   createMilestone,
@@ -175,6 +176,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
         isIssues && sources.issues ? listIssues(ctx, caller, sources.issues, { ...filter, in: [], with_labels_details: true }) : none,
         !isIssues && sources.requests ? listMergeRequests(ctx, caller, sources.requests, { ...filter, in: [] }) : none,
       ])
+      const shown = await withLabelColors(ctx, requests.items)
       const at = view.links.prefix + addressOf(subject, milestone.iid)
       const mayManage = of.may(subject, 'manage_milestone')
       const [done, all] = [progress.issues.closed, progress.issues.closed + progress.issues.open]
@@ -223,7 +225,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
             <Rows empty={isIssues ? 'No issue that you can see is in this milestone.' : 'No merge request that you can see is in this milestone.'}>
               {isIssues
                 ? issues.items.map((record) => <IssueRow key={record.issue.id} view={view} withProject={withProject} record={record} />)
-                : requests.items.map((record) => <RequestRow key={record.request.id} view={view} withProject={withProject} record={record} />)}
+                : shown.map((record) => <RequestRow key={record.request.id} view={view} withProject={withProject} record={record} />)}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={isIssues ? issues.total : requests.total} />
           </Frame>

@@ -6,6 +6,7 @@ import type { Context } from '../../../context.js'
 import { opt, str } from '../../../http/params.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
+import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { countMergeRequests, listMergeRequests } from '../../../services/issuables/merge-requests/reading/list.js'
 import { type MergeRequestChanges, updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
 import { Pager, Rows } from '../../components/list.js'
@@ -37,12 +38,13 @@ interface RequestList {
 export async function requestList({ ctx, caller, view, source, given, at, scope, changeAt = null }: RequestList) {
   const filter = requestFilterOf(given, scope)
   const project = source !== 'everywhere' && 'project' in source ? source : null
-  const [{ items, total }, counts, labels, milestones] = await Promise.all([
+  const [{ items: found, total }, counts, labels, milestones] = await Promise.all([
     listMergeRequests(ctx, caller, source, filter),
     Promise.all(LISTED.map((state) => countMergeRequests(ctx, caller, source, { ...filter, state }))),
     project ? labelChoices(ctx, project) : [],
     project ? milestoneChoices(ctx, project) : [],
   ])
+  const items = await withLabelColors(ctx, found)
   const manageAt = items.length > 0 ? changeAt : null
   const chosen = chosenIn(view, 'iids')
   const rows = (

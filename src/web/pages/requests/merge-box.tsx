@@ -171,7 +171,7 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
           {threads === 1 ? 'One thread is' : `${threads} threads are`} not resolved.{rules.discussions_block && ' All must be resolved first.'}
         </Check>
       )}
-      {names ? <Check state="done">Approved by {names}.</Check> : <Check state="info">Nobody has approved this yet; nobody has to.</Check>}
+      {names ? <Check state="done">Approved by {names}.</Check> : <Check state="info">No approvals yet; none are needed.</Check>}
       {!can_merge && <Check state="info">You may not merge into {target}: who may push or merge there can.</Check>}
     </ul>
   )

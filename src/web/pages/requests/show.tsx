@@ -3,6 +3,7 @@ import { fullPathOf } from '../../../access/rules.js'
 import { paging } from '../../../http/params.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDrafts } from '../../../services/notes/drafts.js'
 import { listDiscussions } from '../../../services/notes/list.js'
@@ -41,7 +42,8 @@ export const mergeRequestPage = page({
       listDrafts(ctx, caller, about.noteable),
       listAwards(ctx, { type: 'MergeRequest', id: subject.request.id, noteable: about.noteable }, { page: 1, per_page: 100 }),
     ])
-    const { request, author, assignee, reviewer, milestone, labels, head_pipeline } = merging.record
+    const { request, author, assignee, reviewer, milestone, head_pipeline } = merging.record
+    const [{ labels } = { labels: [] }] = await withLabelColors(ctx, [merging.record])
     const at = addressOf(subject)
     const parts = await discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha })
     const isOpen = request.state === 'opened'
@@ -141,7 +143,13 @@ export const mergeRequestPage = page({
                 </>
               )}
               <h2>Labels</h2>
-              <p>{labels.length > 0 ? <Labels labels={labels} /> : <span class="dim">none</span>}</p>
+              <p>
+                {labels.length > 0 ? (
+                  <Labels labels={labels} at={projectLinks(view, fullPathOf(subject.project)).page('merge_requests')} />
+                ) : (
+                  <span class="dim">none</span>
+                )}
+              </p>
               <h2>Milestone</h2>
               <p>{milestone ? milestone.title : <span class="dim">none</span>}</p>
             </aside>
