@@ -57,7 +57,7 @@ export async function reviews(bench) {
     ['its changes of 20 files', `${usual}/diffs`, 50],
   ]) {
     const times = []
-    for (let i = 0; i < 10; i++) await open(path)
+    for (let i = 0; i < 60; i++) await open(path)
     const used = () => [ticks([bench.child.pid]), ticks(postgresOf(bench.dataDir))]
     const before = used()
     for (let i = 0; i < ROUNDS; i++) times.push(await timed(() => open(path)))

@@ -9,9 +9,16 @@ export const Icon = ({ name }: { name: IconName }) => (
   </svg>
 )
 
+const USE = '<use href="#i-'
+
 /** The names of the icons that a text uses. */
-export function iconsIn(html: string): string[] {
-  return Array.from(html.matchAll(/<use href="#i-([a-z-]+)"/g), ([, name = '']) => name).filter((name) => Object.hasOwn(ICONS, name))
+export function iconsIn(html: string): Set<string> {
+  const names = new Set<string>()
+  for (let at = html.indexOf(USE); at >= 0; at = html.indexOf(USE, at + 1)) {
+    const name = html.slice(at + USE.length, html.indexOf('"', at + USE.length))
+    if (Object.hasOwn(ICONS, name)) names.add(name)
+  }
+  return names
 }
 
 /** The definitions of icons. */
