@@ -57,9 +57,17 @@ export function Author({ view, commit, users }: { view: PageView; commit: Commit
 export const shortId = (oid: string) => oid.slice(0, 8)
 
 /** The files of a revision as archives, in every format that this machine can make. */
-export const ArchiveLinks = ({ links, project, revision }: { links: ProjectLinks; project: { path: string }; revision: string }) => (
+interface ArchiveProps {
+  links: ProjectLinks
+  project: { path: string }
+  revision: string
+  /** What this machine can make; a list finds it out once. */
+  formats?: ReturnType<typeof availableArchives>
+}
+
+export const ArchiveLinks = ({ links, project, revision, formats = availableArchives() }: ArchiveProps) => (
   <>
-    {availableArchives().map((format, i) => (
+    {formats.map((format, i) => (
       <>
         {i > 0 && ' · '}
         <a key={format} href={links.archive(revision, `${project.path}-${revision.replace(/\//g, '-')}.${format}`)} rel="nofollow">

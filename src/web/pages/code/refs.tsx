@@ -4,6 +4,7 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import { availableArchives } from '../../../services/repository/archive.js'
 import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { resolveRevision } from '../../../services/repository/revisions.js'
@@ -178,6 +179,7 @@ export const tagsPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const filter = { search: input.search, order_by: 'updated', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listTags(ctx, subject, filter)
+    const formats = availableArchives()
     return {
       title: `Tags · ${fullPathOf(subject.project)}`,
       feed: { title: `Tags of ${fullPathOf(subject.project)}`, at: `${homeOfProject(subject)}/-/tags.atom` },
@@ -200,7 +202,7 @@ export const tagsPage = page({
                     {release && <a href={links.release(name)}>Release</a>}
                     {commit && (
                       <span>
-                        <ArchiveLinks links={links} project={subject.project} revision={name} />
+                        <ArchiveLinks links={links} project={subject.project} revision={name} formats={formats} />
                       </span>
                     )}
                   </>

@@ -12,6 +12,7 @@ import {
   type ReleaseRecord,
   updateRelease,
 } from '../../../services/content/releases.js'
+import { availableArchives } from '../../../services/repository/archive.js'
 import { ArchiveLinks, shortId } from '../../components/code.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
@@ -42,10 +43,11 @@ interface BoxProps {
   subject: ProjectSubject
   record: ReleaseRecord
   notes: string
+  formats: ReturnType<typeof availableArchives>
   alone?: boolean
 }
 
-const Release = ({ view, subject, record: { release, author, links: assets, commit, milestones }, notes, alone = false }: BoxProps) => {
+const Release = ({ view, subject, record: { release, author, links: assets, commit, milestones }, notes, formats, alone = false }: BoxProps) => {
   const { tag } = release
   const links = projectLinks(view, fullPathOf(subject.project))
   const name = release.name ?? tag
@@ -90,7 +92,7 @@ const Release = ({ view, subject, record: { release, author, links: assets, comm
           ))}
           {commit && (
             <li>
-              Source code: <ArchiveLinks links={links} project={subject.project} revision={tag} />
+              Source code: <ArchiveLinks links={links} project={subject.project} revision={tag} formats={formats} />
             </li>
           )}
         </ul>
@@ -107,6 +109,7 @@ export const releasesPage = page({
     const filter = { order_by: 'released_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listReleases(ctx, subject, filter)
     const notes = await Promise.all(items.map(({ release }) => renderText(ctx, caller, subject, release.description)))
+    const formats = availableArchives()
     return {
       title: `Releases · ${fullPathOf(subject.project)}`,
       feed: { title: `Releases of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom` },
@@ -121,7 +124,7 @@ export const releasesPage = page({
           )}
           {items.length === 0 && <p class="empty">There are no releases yet.</p>}
           {items.map((record, i) => (
-            <Release key={record.release.id} view={view} subject={subject} record={record} notes={notes[i] ?? ''} />
+            <Release key={record.release.id} view={view} subject={subject} record={record} notes={notes[i] ?? ''} formats={formats} />
           ))}
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
@@ -143,7 +146,7 @@ export const releasePage = page({
       card: { text: release.description },
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
-          <Release view={view} subject={subject} record={record} notes={notes} alone />
+          <Release view={view} subject={subject} record={record} notes={notes} formats={availableArchives()} alone />
         </ProjectLayout>
       ),
     }
