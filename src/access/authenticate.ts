@@ -74,9 +74,8 @@ async function verifyFound(ctx: Context, by: { digest: string } | { id: number }
   const [found] = await ('id' in by
     ? selectToken(ctx.db, 'id').execute({ value: by.id })
     : selectToken(ctx.db, 'digest').execute({ value: by.digest }))
-  const refused = (failure: Failure, blocked: 'blocked' | 'deactivated' | null = null): TokenVerdict => ({
-    ...{ ok: false, failure, known: found !== undefined, blocked },
-  })
+  const known = found !== undefined
+  const refused = (failure: Failure, blocked: 'blocked' | 'deactivated' | null = null): TokenVerdict => ({ ok: false, failure, known, blocked })
   if (!found) return refused(unauthenticated())
   const now = ctx.now()
   const expired = (found.expires_at !== null && found.expires_at <= dayOf(now)) || (found.valid_until !== null && found.valid_until <= now)
@@ -118,7 +117,7 @@ export async function countBadToken(ctx: Context, address: string): Promise<void
 /** Why a known token is refused, for the log. */
 export const reasonOf = ({ blocked }: { blocked: string | null }) => (blocked ? `the account is ${blocked}` : 'the token was revoked or has expired')
 
-/** What a deactivated user is told where they cannot sign in (WB-350). */
+/** The text that a deactivated user gets where they cannot sign in (WB-350). */
 export const deactivatedText = ({ links }: Pick<Context, 'links'>) =>
   `Your account has been deactivated by an administrator: sign in at ${links.base}/users/sign_in to use it again`
 

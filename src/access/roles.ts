@@ -7,8 +7,8 @@ export const membershipCounts = sql`m.requested_at is null and (m.expires_at is 
 /**
  * The memberships of groups, of their own and by shares with another group, whose direct members have at most the level
  * of the share until it ends (WB-351). It takes the place of `members`, as `m`, wherever those of a group give access to
- * what is in it; a share of a project with the group is not passed on. What
- * counts is `membershipCounts`; `origin_id` is the group in which the user is a member.
+ * what is in it; a share of a project with the group is not passed on. `membershipCounts` says which of them are in
+ * effect; `origin_id` is the group in which the user is a member.
  */
 export const groupMembers = sql`(select gm.user_id, gm.namespace_id, gm.namespace_id as origin_id, gm.access_level, gm.requested_at, gm.expires_at, gm.created_at
     from ${members} gm where gm.namespace_id is not null

@@ -43,7 +43,6 @@ const JOB_STOP_TIMEOUT_MS = 2_000
 /** The program of the thread that renders Markdown; the build puts it beside this one. */
 const MARKDOWN_PROGRAM = new URL('./markdown.js', import.meta.url)
 
-/** Options that differ between processes of the service. */
 /** Characters of rows of diffs that are kept: a page has up to 3 million. */
 const DIFF_TABLES = 20_000_000
 /** Folders whose last changes are kept. */
@@ -51,6 +50,7 @@ const LAST_CHANGES = 500
 /** How long the metadata of an OpenID provider is kept, in milliseconds. */
 const OPENID_MS = 3_600_000
 
+/** Options that differ between processes of the service. */
 export interface ContextOptions {
   /** Number of worker processes. */
   workers: number

@@ -1,19 +1,13 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, getGroupFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import type { Transaction } from '../../db/client.js'
-import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
-import { conflict, invalidRecord, notFound, refused } from '../../failures.js'
+import { projectShares, projects } from '../../db/schema/index.js'
+import { conflict, notFound, refused } from '../../failures.js'
 import { dayOf } from '../../lib/text/day.js'
 import { audit, changesOf } from '../core/audit.js'
+import { ancestorsOf, checkLastDay, isCurrent, type NewShare } from '../groups/shares.js'
 import { lockNamespace } from '../identity/namespaces.js'
-
-export interface NewShare {
-  group_id: number
-  group_access: number
-  expires_at?: string | null | undefined
-}
 
 /** Shares a project with a group: its members get access up to a level from the next request on (PR-23, AC-15). */
 export async function shareProject(
@@ -24,8 +18,7 @@ export async function shareProject(
 ): Promise<typeof projectShares.$inferSelect> {
   const { id } = subject.project
   const { group } = await getGroupFor(ctx, caller, String(given.group_id))
-  const today = dayOf(ctx.now())
-  if (given.expires_at && given.expires_at <= today) throw invalidRecord({ expires_at: ['cannot be a date in the past'] })
+  checkLastDay(ctx, given.expires_at)
   return ctx.db.transaction(async (tx) => {
     const [project] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id)).for('update')
     if (!project) throw notFound('Project')
@@ -40,7 +33,8 @@ export async function shareProject(
       .select()
       .from(projectShares)
       .where(and(eq(projectShares.project_id, id), eq(projectShares.group_id, group.id)))
-    if (existing && (existing.expires_at === null || existing.expires_at > today)) throw conflict('Project is already shared with this group')
+    if (existing && (existing.expires_at === null || existing.expires_at > dayOf(ctx.now())))
+      throw conflict('Project is already shared with this group')
     if (existing) await tx.delete(projectShares).where(eq(projectShares.id, existing.id))
     const [share] = await tx
       .insert(projectShares)
@@ -55,26 +49,15 @@ export async function shareProject(
   })
 }
 
-const ancestorsOf = (tx: Transaction, namespaceId: number) =>
-  tx
-    .select({ id: namespaces.id, locked: namespaces.share_with_group_lock })
-    .from(namespaceAncestry)
-    .innerJoin(namespaces, eq(namespaces.id, namespaceAncestry.ancestor_id))
-    .where(eq(namespaceAncestry.descendant_id, namespaceId))
-
-const isCurrent = (projectId: number, groupId: number) =>
-  and(
-    eq(projectShares.project_id, projectId),
-    eq(projectShares.group_id, groupId),
-    sql`(${projectShares.expires_at} is null or ${projectShares.expires_at} > (now() at time zone 'utc')::date)`,
-  )
+const currentShare = (projectId: number, groupId: number) =>
+  and(eq(projectShares.project_id, projectId), eq(projectShares.group_id, groupId), isCurrent(projectShares.expires_at))
 
 /** Changes the level and the last day of a share; 404 when there is none or it has expired. */
 export async function changeShare(ctx: Context, subject: ProjectSubject, { group_id, group_access, expires_at = null }: NewShare): Promise<void> {
   const { id } = subject.project
-  if (expires_at && expires_at <= dayOf(ctx.now())) throw invalidRecord({ expires_at: ['cannot be a date in the past'] })
+  checkLastDay(ctx, expires_at)
   await ctx.db.transaction(async (tx) => {
-    const [before] = await tx.select().from(projectShares).where(isCurrent(id, group_id)).for('update')
+    const [before] = await tx.select().from(projectShares).where(currentShare(id, group_id)).for('update')
     if (!before) throw notFound('Group Link')
     const changes = changesOf(before, { group_access, expires_at })
     if (Object.keys(changes).length === 0) return
@@ -91,7 +74,7 @@ export async function changeShare(ctx: Context, subject: ProjectSubject, { group
 export async function unshareProject(ctx: Context, subject: ProjectSubject, groupId: number): Promise<void> {
   const { id } = subject.project
   await ctx.db.transaction(async (tx) => {
-    const [removed] = await tx.delete(projectShares).where(isCurrent(id, groupId)).returning()
+    const [removed] = await tx.delete(projectShares).where(currentShare(id, groupId)).returning()
     if (!removed) throw notFound('Group Link')
     await audit(ctx, tx, {
       action: 'project_unshared',

@@ -35,6 +35,8 @@ import { diffFiles, shownFiles } from './diff-tables.js'
 import { momentOf, titleOf } from './revision.js'
 
 const MAX_DISCUSSIONS = 100
+/** Merge requests of a commit on one page. */
+const PER_PAGE = 20
 
 const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
 
@@ -431,5 +433,3 @@ export const requestsOfCommitPage = page({
     }
   },
 })
-
-const PER_PAGE = 20

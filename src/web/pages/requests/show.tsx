@@ -43,9 +43,11 @@ export const mergeRequestPage = page({
       listAwards(ctx, { type: 'MergeRequest', id: subject.request.id, noteable: about.noteable }, { page: 1, per_page: 100 }),
     ])
     const { request, author, assignee, reviewer, milestone, head_pipeline } = merging.record
-    const [{ labels } = { labels: [] }] = await withLabelColors(ctx, [merging.record])
     const at = addressOf(subject)
-    const parts = await discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha })
+    const [parts, [{ labels } = { labels: [] }]] = await Promise.all([
+      discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha }),
+      withLabelColors(ctx, [merging.record]),
+    ])
     const isOpen = request.state === 'opened'
     const mayUpdate = subject.may('update_merge_request')
     const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null

@@ -5,7 +5,7 @@ import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, typ
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
 import { clearableDate, int, opt, orDefault, rowId, str, where } from '../../../http/params.js'
-import { changeGroupShare, listGroupShares, type NewGroupShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
+import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { changeShare, shareProject, unshareProject } from '../../../services/projects/shares.js'
 import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
@@ -31,8 +31,8 @@ interface Sharing<Subject> {
   levels: number[]
   hint: string
   list(ctx: Context, caller: SignedIn, subject: Subject): Promise<Shown[]>
-  share(ctx: Context, caller: SignedIn, subject: Subject, given: NewGroupShare): Promise<unknown>
-  change(ctx: Context, subject: Subject, given: NewGroupShare): Promise<void>
+  share(ctx: Context, caller: SignedIn, subject: Subject, given: NewShare): Promise<unknown>
+  change(ctx: Context, subject: Subject, given: NewShare): Promise<void>
   unshare(ctx: Context, subject: Subject, groupId: number): Promise<void>
 }
 
