@@ -1,13 +1,12 @@
 // @module-tag long
-import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
+import { launchChromium } from '../../support/chromium.js'
 import { anAdmin, aProject, type TestProject, type TestUser } from '../../support/factories.js'
 
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 /** Pictures are kept where this says. */
 const PICTURES = process.env['ROOST_TEST_PICTURES']
 
@@ -17,9 +16,7 @@ let user: TestUser
 let project: TestProject
 
 beforeAll(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (!executablePath) expect.fail('the package chromium is needed for this test (apt-get install chromium)')
-  browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] })
+  browser = await launchChromium()
   user = await anAdmin(t.ctx)
   project = await aProject(t.ctx, { creator: user, visibility: 'private' })
   for (const title of ['one', 'two']) await t.api('post', `${project.path}/issues`, user).send({ title }).expect(201)
