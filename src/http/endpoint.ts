@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Access } from '../access/access.js'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { Context } from '../context.js'
@@ -56,14 +56,16 @@ export interface Endpoint {
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
 }
 
-/** Declares an endpoint; only adds types. */
-export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
+const NO_INPUT = z.object({})
+
+/** Declares an endpoint; without `input` it reads no parameters. */
+export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObject = typeof NO_INPUT>(declaration: {
   method: Method
   path: string
   summary: string
   description?: string
   access: Access<Subject, Signed>
-  input: Input
+  input?: Input
   output?: z.ZodType
   status?: number
   scope?: 'api' | 'read_repository' | 'self'
@@ -73,7 +75,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   answers?: readonly number[]
   handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
 }): Endpoint {
-  return declaration as unknown as Endpoint
+  return { input: NO_INPUT, ...declaration } as unknown as Endpoint
 }
 
 /** The next page begins after the last row of this one, so that it skips none when rows are deleted meanwhile (G-91). */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ComponentChildren } from 'preact'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Access } from '../access/access.js'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { Session } from '../access/sessions.js'
@@ -155,25 +155,27 @@ export interface Form {
   submit(call: PageCall<unknown, boolean, unknown>): Promise<Answer>
 }
 
-/** Declares a page; only adds types. */
-export const page = <Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
-  at: string
-  access: Access<Subject, Signed>
-  input: Input
-  show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
-}) => declaration as Page
+const NO_INPUT = z.object({})
 
-/** Declares a form; only adds types. */
-export const form = <Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
+/** Declares a page; without `input` it reads no parameters. */
+export const page = <Subject, Signed extends boolean, Input extends z.ZodObject = typeof NO_INPUT>(declaration: {
   at: string
-  method: FormMethod
   access: Access<Subject, Signed>
-  input: Input
+  input?: Input
+  show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
+}) => ({ input: NO_INPUT, ...declaration }) as Page
+
+/** Declares a form, by default of method POST and without fields. */
+export const form = <Subject, Signed extends boolean, Input extends z.ZodObject = typeof NO_INPUT>(declaration: {
+  at: string
+  method?: FormMethod
+  access: Access<Subject, Signed>
+  input?: Input
   files?: boolean
   ownProof?: boolean
   on?: Page
   submit(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
-}) => declaration as Form
+}) => ({ method: 'POST', input: NO_INPUT, ...declaration }) as Form
 
 /** Sends what a page or form has made. */
 export interface Sender {

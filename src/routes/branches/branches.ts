@@ -81,7 +81,6 @@ export const branches = [
     summary: 'Delete merged branches',
     access: onProjectSignedIn('push_code'),
     status: 202,
-    input: z.object({}),
     output: z.strictObject({ message: z.literal('202 Accepted') }),
     async handler({ ctx, caller, subject }) {
       await deleteMergedBranches(ctx, subject, caller)

@@ -76,7 +76,6 @@ export const groupChanges = [
     summary: 'Restore a deleted group',
     description: 'Its projects and subgroups are restored with it, unless they were deleted before.',
     access: onGroupSignedIn('remove_group'),
-    input: z.object({}),
     output: GroupDetails,
     async handler({ ctx, caller, subject, view }) {
       await restoreGroup(ctx, subject.group.id)

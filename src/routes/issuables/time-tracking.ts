@@ -34,7 +34,6 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
       summary,
       access: write,
       status: 200,
-      input: z.object({}),
       output: TimeStats,
       async handler({ ctx, caller, subject }) {
         return presentTimeStats(await change(ctx, target(subject), caller.user.id))
@@ -72,7 +71,6 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
       path: `${path}/time_stats`,
       summary: `Get the time tracking of ${noun}`,
       access: read,
-      input: z.object({}),
       output: TimeStats,
       handler: async ({ subject }) => presentTimeStats(record(subject)),
     }),

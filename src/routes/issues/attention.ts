@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { onIssueSignedIn } from '../../access/issues.js'
 import { Issue, presentIssue } from '../../entities/issuables/issue.js'
 import { presentTodo, Todo } from '../../entities/issuables/todo.js'
@@ -16,7 +15,6 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     summary: verb === 'subscribe' ? 'Subscribe to an issue' : 'Unsubscribe from an issue',
     answers: [304],
     access: onIssueSignedIn('read_issue'),
-    input: z.object({}),
     output: Issue,
     async handler({ ctx, caller, subject, view }) {
       const issue = await subscribeToIssue(ctx, caller, subject, verb === 'subscribe')
@@ -34,7 +32,6 @@ export const issueAttention = [
     summary: 'Create a todo for an issue',
     answers: [304],
     access: onIssueSignedIn('read_issue'),
-    input: z.object({}),
     output: Todo,
     async handler({ ctx, caller, subject, view }) {
       const todo = await addIssueTodo(ctx, caller, subject)

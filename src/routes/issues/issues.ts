@@ -73,7 +73,6 @@ export const issues = [
     path: ISSUE,
     summary: 'Get an issue',
     access: onIssue('read_issue'),
-    input: z.object({}),
     output: Issue,
     async handler({ ctx, caller, subject, view }) {
       return presentIssue(await loadIssue(ctx, caller, subject.issue.id), dayOf(ctx.now()), view)
@@ -132,7 +131,6 @@ export const issues = [
     summary: 'Delete an issue',
     answers: [412],
     access: onIssueSignedIn('admin_issue', 'Issue'),
-    input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {
       unchangedSince(subject.issue.updated_at)
       await deleteIssue(ctx, subject)

@@ -27,7 +27,6 @@ const requestsOf = (path: '/projects/:id' | '/groups/:id', on: On) => [
     path: `${path}/access_requests`,
     summary: 'Request access',
     access: on('request_access'),
-    input: z.object({}),
     output: AccessRequester,
     async handler({ ctx, caller, subject, view }) {
       return presentAccessRequester(await requestAccess(ctx, subject.source, caller), view)

@@ -27,7 +27,6 @@ export const approvals = [
     path: `${REQUEST}/approvals`,
     summary: 'Get the approvals of a merge request',
     access: read,
-    input: z.object({}),
     output: Approvals,
     async handler({ ctx, caller, subject, view }) {
       return presentApprovals(await loadApprovals(ctx, caller, subject), view)
@@ -39,7 +38,6 @@ export const approvals = [
     summary: 'Get the approval rules of a merge request',
     description: 'There are none.',
     access: read,
-    input: z.object({}),
     output: ApprovalState,
     async handler() {
       return { approval_rules_overwritten: false, rules: [] }
@@ -63,7 +61,6 @@ export const approvals = [
     summary: 'Withdraw an approval of a merge request',
     description: 'Withdraws the approval of the caller.',
     access: onMergeRequest('approve_merge_request'),
-    input: z.object({}),
     output: Approvals,
     async handler({ ctx, caller, subject, view }) {
       return presentApprovals(await unapprove(ctx, caller, subject), view)

@@ -25,7 +25,6 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     summary: verb === 'subscribe' ? 'Subscribe to a merge request' : 'Unsubscribe from a merge request',
     answers: [304],
     access: onMergeRequest('update_merge_request'),
-    input: z.object({}),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, view }) {
       const request = await subscribeToMergeRequest(ctx, caller, subject, verb === 'subscribe')
@@ -75,7 +74,6 @@ export const mergeRequestAttention = [
     summary: 'Create a todo for a merge request',
     answers: [304],
     access: onMergeRequest('read_merge_request'),
-    input: z.object({}),
     output: Todo,
     async handler({ ctx, caller, subject, view }) {
       const todo = await addMergeRequestTodo(ctx, caller, subject)

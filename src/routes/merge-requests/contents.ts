@@ -60,7 +60,6 @@ export const contents = [
     summary: 'Get a merge request with its changes',
     description: 'Diffs beyond the limits are omitted, and `X-Diff-Overflow` is set.',
     access: read,
-    input: z.object({}),
     output: z
       .strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff), overflow: z.literal(true).optional() })
       .meta({ id: 'MergeRequestWithChanges', description: 'A merge request with the changes of its files.' }),

@@ -118,7 +118,6 @@ export const mergeRequests = [
     summary: 'Delete a merge request',
     answers: [412],
     access: onMergeRequest('destroy_merge_request', { hidden: 'missing' }),
-    input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {
       unchangedSince(subject.request.updated_at)
       await deleteMergeRequest(ctx, subject)

@@ -20,7 +20,6 @@ const cancel = (method: 'PUT' | 'POST') =>
     description: 'The merge request stays open; only the deferred merge is cancelled.',
     answers: [405, 406],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
-    input: z.object({}),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, view }) {
       return presentDetailedMergeRequest(await cancelAutomaticMerge(ctx, caller, subject), dayOf(ctx.now()), view)
@@ -57,7 +56,6 @@ export const merging: Endpoint[] = [
     description: 'Rebases the source branch onto the target branch in the background.',
     answers: [405, 409],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
-    input: z.object({}),
     output: z.strictObject({ rebase_in_progress: z.literal(true) }),
     status: 202,
     async handler({ ctx, caller, subject }) {

@@ -93,7 +93,6 @@ export const draftNotes = [
     summary: 'Publish all your draft notes on a merge request',
     status: 204,
     access,
-    input: z.object({}),
     async handler({ ctx, caller, subject }) {
       await sendReview(ctx, caller, subject, {})
     },

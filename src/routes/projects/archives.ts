@@ -36,7 +36,6 @@ export const archives = [
     summary: 'Get the state of the archive of a project',
     polled: true,
     access,
-    input: z.object({}),
     output: ProjectExport,
     handler: async ({ ctx, caller, subject, view }) =>
       presentProjectExport(await loadProject(ctx, caller.user, subject.project.id), await exportStatus(ctx, subject), view),
@@ -49,7 +48,6 @@ export const archives = [
     answers: [304],
     access,
     scope: 'api',
-    input: z.object({}),
     handler: async ({ ctx, subject }) => downloadOf(await openExport(ctx, subject), 'application/gzip'),
   }),
   endpoint({

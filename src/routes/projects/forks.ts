@@ -62,7 +62,6 @@ export const forks = [
     summary: 'Delete the fork relation of a project',
     answers: [304, 412],
     access: onProjectSignedIn('unlink_fork'),
-    input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {
       unchangedSince(subject.project.updated_at)
       if (!(await unlinkFork(ctx, subject))) return new Answer(304)

@@ -93,7 +93,6 @@ const switches = (action: 'archive' | 'unarchive') =>
     path: `/projects/:id/${action}`,
     summary: action === 'archive' ? 'Archive a project' : 'Unarchive a project',
     access: onProjectSignedIn('archive_project'),
-    input: z.object({}),
     output: Project,
     async handler({ ctx, caller, subject, view }) {
       await setArchived(ctx, subject, action === 'archive')
@@ -108,7 +107,6 @@ const stars = (action: 'star' | 'unstar') =>
     summary: action === 'star' ? 'Star a project' : 'Unstar a project',
     answers: [304],
     access: onProjectSignedIn('star'),
-    input: z.object({}),
     output: Project,
     async handler({ ctx, caller, subject, view }) {
       if (!(await setStar(ctx, caller, subject, action === 'star'))) return new Answer(304)
@@ -210,7 +208,6 @@ export const projects = [
     summary: 'Restore a deleted project',
     description: 'It gets its former path back, unless another project has that now.',
     access: onProjectSignedIn('remove_project'),
-    input: z.object({}),
     output: Project,
     async handler({ ctx, caller, subject, view }) {
       const { id } = subject.project

@@ -110,7 +110,6 @@ export const settings = [
     path: '/application/settings',
     summary: 'Get the application settings',
     access: adminFirst,
-    input: z.object({}),
     output: ApplicationSettings,
     handler: async ({ ctx, caller }) => present(await showSettings(ctx), caller),
   }),

@@ -13,7 +13,6 @@ export const status = [
     path: '/user/status',
     summary: "Get the caller's status",
     access: signedIn,
-    input: z.object({}),
     output: UserStatus,
     handler: async ({ ctx, caller }) => presentUserStatus(await findUserStatus(ctx, caller.user.id)),
   }),

@@ -72,7 +72,6 @@ export const confirmationPage = page({
 
 export const confirmationForm = form({
   at: CONFIRMATION,
-  method: 'POST',
   access: anyone,
   input: z.object({ confirmation_token }),
   ownProof: true,
@@ -122,7 +121,6 @@ export const passwordPage = page({
 
 export const passwordForm = form({
   at: PASSWORD,
-  method: 'POST',
   access: anyone,
   input: z.object({ reset_password_token, password: orDefault(str(), '') }),
   ownProof: true,
@@ -145,7 +143,6 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
   const shown = page({
     at,
     access: anyone,
-    input: z.object({}),
     async show({ ctx, view }) {
       if (!ctx.mail) throw noSuchRoute()
       return {
@@ -170,7 +167,6 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
   })
   const asked = form({
     at,
-    method: 'POST',
     access: anyone,
     input: z.object({ email: orDefault(str(), '') }),
     ownProof: true,

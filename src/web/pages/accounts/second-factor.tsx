@@ -57,7 +57,6 @@ export const secondFactorPage = page({
 
 export const secondFactorForm = form({
   at: AT,
-  method: 'POST',
   access: anyone,
   input: z.object({ ...returnTo, ...answer, user: z.object({ otp_attempt: orDefault(str(), '') }).optional() }),
   on: secondFactorPage,
@@ -109,7 +108,6 @@ export const passkeyPage = page({
 
 export const passkeyForm = form({
   at: PASSKEY,
-  method: 'POST',
   access: anyone,
   input: z.object({ ...returnTo, ...answer }),
   on: passkeyPage,

@@ -90,7 +90,6 @@ export const signInPage = page({
 
 export const signInForm = form({
   at: PATH,
-  method: 'POST',
   access: anyone,
   input: z.object({
     ...returnTo,
@@ -128,9 +127,7 @@ export function enter(
 
 export const signOutForm = form({
   at: '/users/sign_out',
-  method: 'POST',
   access: signedIn,
-  input: z.object({}),
   async submit({ ctx, view }) {
     const provider = view.session && (await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id))
     const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path

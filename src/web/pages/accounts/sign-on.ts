@@ -24,7 +24,6 @@ async function getProvider(ctx: Context, name: string): Promise<OpenidProvider> 
 /** Sends the browser to a provider, to sign in there, or to connect the account that is signed in here. */
 export const signOnForm = form({
   at: AT,
-  method: 'POST',
   access: anyone,
   input: z.object({ ...named, return_to: opt(str()) }),
   async submit({ ctx, input, view }) {

@@ -20,7 +20,6 @@ const FIELDS = ['name', 'username', 'email', 'password']
 export const signUpPage = page({
   at: AT,
   access: anyone,
-  input: z.object({}),
   async show({ ctx, view }) {
     if (view.viewer) return new Redirect('/')
     const { settings } = view
@@ -98,7 +97,6 @@ const account = z.object({
 
 export const signUpForm = form({
   at: '/users',
-  method: 'POST',
   access: anyone,
   // clients of the original send either name
   input: z.object({
@@ -128,7 +126,6 @@ const ALMOST = '/users/almost_there'
 export const almostTherePage = page({
   at: ALMOST,
   access: anyone,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     if (view.viewer) return new Redirect('/')
     const { settings, links } = view

@@ -57,7 +57,6 @@ export const unsubscribePage = page({
 /** Also sent by mail clients, as one click (ML-17). */
 export const unsubscribeForm = form({
   at: AT,
-  method: 'POST',
   access: anyone,
   input,
   ownProof: true,

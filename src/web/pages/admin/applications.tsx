@@ -128,7 +128,6 @@ const serviceAttributes = ({ trusted, ...fields }: z.infer<typeof given>['doorke
 
 export const serviceApplicationForm = form({
   at: AT,
-  method: 'POST',
   access: adminPage,
   input: given,
   on: serviceApplicationsPage,

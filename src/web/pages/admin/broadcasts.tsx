@@ -155,7 +155,6 @@ const given = z.object({
 
 export const broadcastForm = form({
   at: AT,
-  method: 'POST',
   access: adminPage,
   input: z.object({ broadcast_message: given }),
   on: broadcastsPage,
@@ -191,7 +190,6 @@ export const broadcastRemoval = form({
 /** A browser remembers by a cookie what it has dismissed. */
 export const broadcastDismissal = form({
   at: '/-/broadcast_messages/:id/dismiss',
-  method: 'POST',
   access: anyone,
   input: z.object({ ...byId, return_to: opt(str()) }),
   submit: async ({ ctx, input, view }) => new Redirect(localPath(input.return_to), { cookies: [withDismissed(ctx, view.dismissed, input.id)] }),

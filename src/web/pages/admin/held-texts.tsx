@@ -75,7 +75,6 @@ export const heldTextsPage = page({
 
 export const heldTextRelease = form({
   at: `${AT}/:id/release`,
-  method: 'POST',
   access: adminPage,
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {

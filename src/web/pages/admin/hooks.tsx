@@ -191,7 +191,6 @@ const attributesOf = ({ url, name, token, enable_ssl_verification, ...events }: 
 
 export const hookForm = form({
   at: AT,
-  method: 'POST',
   access: adminPage,
   input: given,
   on: hooksPage,
@@ -226,7 +225,6 @@ export const hookRemoval = form({
 
 export const hookTest = form({
   at: `${AT}/:hook_id/test`,
-  method: 'POST',
   access: adminPage,
   input: z.object(byId),
   on: hooksPage,
@@ -238,7 +236,6 @@ export const hookTest = form({
 
 export const hookResend = form({
   at: `${AT}/:hook_id/hook_logs/:attempt_id/retry`,
-  method: 'POST',
   access: adminPage,
   input: z.object({ ...byId, attempt_id: rowId() }),
   on: hookPage,

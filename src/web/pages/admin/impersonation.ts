@@ -9,7 +9,6 @@ import { accountOf, adminUserPage } from './user.js'
 
 export const impersonationStart = form({
   at: '/admin/users/:username/impersonate',
-  method: 'POST',
   access: adminPage,
   input: z.object({ username: str() }),
   on: adminUserPage,
@@ -25,7 +24,6 @@ export const impersonationEnd = form({
   at: '/-/impersonation',
   method: 'DELETE',
   access: signedIn,
-  input: z.object({}),
   async submit({ ctx, view: { session } }) {
     if (!session?.impersonator) throw notFound()
     await stopImpersonation(ctx, session)

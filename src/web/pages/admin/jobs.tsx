@@ -18,7 +18,6 @@ const short = (text: string) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_T
 export const jobsPage = page({
   at: AT,
   access: adminPage,
-  input: z.object({}),
   async show({ ctx, view }) {
     const { kinds, failed } = await loadJobQueue(ctx)
     const all = kinds.reduce((sum, kind) => sum + kind.failed, 0)
@@ -98,7 +97,6 @@ const byId = z.object({ id: rowId() })
 
 export const jobRetry = form({
   at: `${AT}/:id/retry`,
-  method: 'POST',
   access: adminPage,
   input: byId,
   async submit({ ctx, input }) {
@@ -109,9 +107,7 @@ export const jobRetry = form({
 
 export const jobsRetry = form({
   at: `${AT}/retry`,
-  method: 'POST',
   access: adminPage,
-  input: z.object({}),
   async submit({ ctx }) {
     const retried = await retryJobs(ctx, null)
     return new Redirect(AT, { notice: retried === 1 ? 'One job is tried again.' : `${numberText(retried)} jobs are tried again.` })

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { type LastCheck, readChecks } from '../../../services/core/last-checks.js'
 import { countQueue } from '../../../services/operations/job-queue.js'
@@ -32,7 +31,6 @@ const Checked = ({ name, check, never }: { name: string; check: LastCheck | unde
 export const overviewPage = page({
   at: '/admin',
   access: adminPage,
-  input: z.object({}),
   async show({ ctx, view }) {
     const git = ctx.git.ping().then(
       () => true,

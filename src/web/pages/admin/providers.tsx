@@ -21,7 +21,6 @@ const kindOf = (provider: Provider): string =>
 export const providersPage = page({
   at: AT,
   access: adminPage,
-  input: z.object({}),
   async show({ ctx, view }) {
     const { openid, ldap, header } = await signOnProviders(ctx)
     const checks = await readChecks(ctx)
@@ -75,7 +74,6 @@ const Checked = ({ check }: { check: LastCheck | undefined }) =>
 
 export const providerTest = form({
   at: `${AT}/:name/test`,
-  method: 'POST',
   access: adminPage,
   input: z.object({ name: str() }),
   async submit({ ctx, input }) {

@@ -63,7 +63,6 @@ function General({ view, config }: { view: PageView; config: { user: number; ano
 export const requestLimitsPage = page({
   at: AT,
   access: adminPage,
-  input: z.object({}),
   async show({ ctx, view }) {
     const own = await listOwnLimits(ctx)
     const { prefix } = view.links
@@ -110,7 +109,6 @@ export const requestLimitsPage = page({
 
 export const requestLimitForm = form({
   at: AT,
-  method: 'POST',
   access: adminPage,
   input: z.object({ caller: orDefault(str(), ''), requests: orDefault(int(), -1) }),
   on: requestLimitsPage,

@@ -22,7 +22,6 @@ const AT = '/admin/application_settings'
 export const settingsPage = page({
   at: AT,
   access: adminPage,
-  input: z.object({}),
   async show({ view }) {
     return {
       title: 'Settings',
@@ -263,7 +262,6 @@ const MAINTENANCE = '/admin/maintenance'
 export const maintenancePage = page({
   at: MAINTENANCE,
   access: adminPage,
-  input: z.object({}),
   async show({ view }) {
     const { maintenance_mode: on, maintenance_mode_message: message } = view.settings
     return {

@@ -15,7 +15,6 @@ const AT = `${LIST}/import`
 export const userImportPage = page({
   at: AT,
   access: adminPage,
-  input: z.object({}),
   async show({ ctx, view }) {
     return {
       title: 'Users from a file',
@@ -46,7 +45,6 @@ export const userImportPage = page({
 
 export const userImportForm = form({
   at: AT,
-  method: 'POST',
   access: adminPage,
   input: z.object({ file: opt(file()), text: orDefault(str(), '') }),
   files: true,

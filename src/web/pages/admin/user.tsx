@@ -381,7 +381,6 @@ export const userRejection = form({
 
 export const temporaryPassword = form({
   at: `${AT}/temporary_password`,
-  method: 'POST',
   access: adminPage,
   input: z.object(named),
   on: adminUserPage,

@@ -135,7 +135,6 @@ const FIELDS = ['username', 'name', 'email', 'password', 'projects_limit']
 export const newUserPage = page({
   at: `${AT}/new`,
   access: adminPage,
-  input: z.object({}),
   async show({ ctx, view }) {
     return {
       title: 'New user',
@@ -169,7 +168,6 @@ export const newUserPage = page({
 
 export const newUserForm = form({
   at: AT,
-  method: 'POST',
   access: adminPage,
   input: z.object({
     user: z.object({ username: orDefault(str(), ''), name: orDefault(str(), ''), email: orDefault(str(), ''), password: opt(str()), ...kinds }),

@@ -321,7 +321,6 @@ export const commitNotes = noteForms({
 
 export const lineCommentForm = form({
   at: 'P/-/commit/:sha/lines',
-  method: 'POST',
   files: true,
   access: onCommit,
   input: z.object({ path: str(), line: str(), note: z.object({ note: orDefault(str(), '') }) }),
@@ -340,7 +339,6 @@ export const lineCommentForm = form({
 const pickForm = (kind: keyof typeof PICKS) =>
   form({
     at: `P/-/commit/:sha/${kind}`,
-    method: 'POST',
     access: onProjectSignedIn('push_code'),
     input: z.object({ sha: str(), start_branch: orDefault(str(), ''), create_merge_request: opt(str()) }),
     on: commitPage,

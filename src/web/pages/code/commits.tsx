@@ -180,7 +180,6 @@ export const commitsPage = page({
 export const defaultCommitsPage = page({
   at: 'P/-/commits',
   access: onProject('download_code'),
-  input: z.object({}),
   show: async ({ subject: { project }, view }) =>
     new Redirect(projectLinks(view, fullPathOf(project)).commits(project.default_branch).slice(view.links.prefix.length)),
 })

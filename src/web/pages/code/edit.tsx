@@ -245,7 +245,6 @@ export const newFilePage = page({
 
 export const newFileForm = form({
   at: 'P/-/create/*',
-  method: 'POST',
   access: onCode,
   input: z.object({ path: str(), file_name: orDefault(str(), ''), content: orDefault(str(), ''), file: opt(file()), ...committed }),
   files: true,

@@ -19,7 +19,6 @@ const ofProject = (at: string, to: string) =>
   page({
     at,
     access: onProject('read_project'),
-    input: z.object({}),
     show: async ({ subject }) => new Redirect(`${homeOfProject(subject)}${to}`),
   })
 
@@ -32,7 +31,6 @@ export const olderAddresses = [
   page({
     at: '/projects/:id',
     access: onProject('read_project'),
-    input: z.object({}),
     show: async ({ subject }: { subject: ProjectSubject }) => new Redirect(`/${inUrl(fullPathOf(subject.project))}`),
   }),
   ofProject('P/-/branches/new', '/-/branches'),

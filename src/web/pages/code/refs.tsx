@@ -133,7 +133,6 @@ export const branchesPage = page({
 
 export const branchForm = form({
   at: 'P/-/branches',
-  method: 'POST',
   access: onProjectSignedIn('create_branch'),
   input: z.object({ branch_name: orDefault(str(), ''), ref: orDefault(str(), '') }),
   on: branchesPage,
@@ -161,7 +160,6 @@ export const mergedRemoval = form({
   at: 'P/-/merged_branches',
   method: 'DELETE',
   access: onProjectSignedIn('push_code'),
-  input: z.object({}),
   on: branchesPage,
   async submit({ ctx, caller, subject }) {
     await deleteMergedBranches(ctx, subject, caller)
@@ -328,7 +326,6 @@ export const newTagPage = page({
 
 export const newTagForm = form({
   at: 'P/-/tags',
-  method: 'POST',
   access: onProjectSignedIn('create_tag'),
   input: z.object({ tag_name: orDefault(str(), ''), ref: orDefault(str(), ''), message: opt(str()) }),
   on: newTagPage,

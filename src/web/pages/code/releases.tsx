@@ -234,7 +234,6 @@ const asset = { name: orDefault(str(), ''), url: orDefault(str(), ''), filepath:
 
 export const newReleaseForm = form({
   at: 'P/-/releases',
-  method: 'POST',
   files: true,
   access: write,
   input: z.object({
@@ -344,7 +343,6 @@ export const releaseRemoval = form({
 
 export const assetForm = form({
   at: 'P/-/releases/:tag_name/links',
-  method: 'POST',
   access: write,
   input: z.object({ tag_name: str(), link: z.object(asset) }),
   on: editReleasePage,

@@ -19,7 +19,6 @@ const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project
 /** Says which of both is wanted, so that a form sent twice changes nothing the second time. */
 export const starForm = form({
   at: 'P/toggle_star',
-  method: 'POST',
   access: onProjectSignedIn('star'),
   input: z.object({ starred: orDefault(bool(), true) }),
   async submit({ ctx, caller, subject, input }) {
@@ -57,7 +56,6 @@ export const forksPage = page({
 export const newForkPage = page({
   at: 'P/-/forks/new',
   access: onProjectSignedIn('fork'),
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const groups = await groupsToCreateIn(ctx, caller, 'project')
     const choices = [caller.user.username, ...groups.map(({ full_path }) => full_path)].map((path) => ({ value: path, label: path }))
@@ -84,7 +82,6 @@ export const newForkPage = page({
 
 export const newForkForm = form({
   at: 'P/-/forks',
-  method: 'POST',
   access: onProjectSignedIn('fork'),
   input: z.object({ namespace_path: opt(str()), name: opt(str()), path: opt(str()) }),
   on: newForkPage,

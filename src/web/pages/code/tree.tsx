@@ -206,7 +206,6 @@ export const treePage = page({
 export const projectPage = page({
   at: 'P',
   access: onProject('read_project'),
-  input: z.object({}),
   async show({ ctx, subject, view }): Promise<Html> {
     const { project } = subject
     const title = fullPathOf(project)

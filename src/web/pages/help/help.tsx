@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { anyone } from '../../../access/rules.js'
 import { Prose } from '../../components/markup.js'
 import { page } from '../../page.js'
@@ -8,7 +7,6 @@ import { renderText } from '../planning/texts.js'
 export const helpPage = page({
   at: '/help',
   access: anyone,
-  input: z.object({}),
   async show({ ctx, caller, view: { links, settings, viewer } }) {
     const html = await renderText(ctx, caller, null, settings.help_page_text)
     return {

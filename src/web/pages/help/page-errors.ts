@@ -13,7 +13,6 @@ const place = () => orDefault(int({ min: 0 }), 0)
 /** Takes the errors of the page script, for the tracker of the settings (WB-201). */
 export const pageErrorForm = form({
   at: '/-/page_errors',
-  method: 'POST',
   access: anyone,
   ownProof: true,
   input: z.object({ message: text(), source: text(), line: place(), column: place(), stack: text(), page: text() }),

@@ -17,7 +17,6 @@ const input = z.object({ page: paging.page, name: opt(searchText()) })
 export const homePage = page({
   at: '/',
   access: anyone,
-  input: z.object({}),
   show: async ({ view }) => new Redirect(view.viewer ? '/dashboard' : (view.settings.home_page_url ?? '/users/sign_in')),
 })
 

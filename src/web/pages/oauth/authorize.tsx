@@ -157,7 +157,6 @@ async function requestOf(ctx: Context, input: AuthorizationParameters): Promise<
 
 export const authorizeForm = form({
   at: AT,
-  method: 'POST',
   access: signedIn,
   input: parameters,
   async submit({ ctx, caller, input, view }) {

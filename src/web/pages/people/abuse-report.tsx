@@ -35,7 +35,6 @@ export const abuseReportPage = page({
 
 export const abuseReportForm = form({
   at: '/abuse_reports',
-  method: 'POST',
   access: signedIn,
   input: z.object({ user_id: rowId(), message: orDefault(str(), '') }),
   on: abuseReportPage,

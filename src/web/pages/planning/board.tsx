@@ -206,7 +206,6 @@ function Card({ view, subject, record: { issue, labels, assignee }, list, lists 
 /** Moves an issue to another list: its label, or its state, becomes that of the list (WB-133). */
 export const boardMove = form({
   at: 'P/-/boards/move',
-  method: 'POST',
   access: onProjectSignedIn('manage_issue'),
   input: z.object({ issue_iid: rowId(), from: orDefault(str(), ''), to: orDefault(str(), ''), back: opt(str()) }),
   on: boardPage,

@@ -440,7 +440,6 @@ export const issueNotes = noteForms({
 export const editIssuePage = page({
   at: 'P/-/issues/:issue_iid/edit',
   access: onIssueSignedIn('update_issue'),
-  input: z.object({}),
   async show({ subject, view }) {
     const { issue } = subject
     return {
@@ -497,7 +496,6 @@ export const issueChange = form({
 
 export const issueAttributes = form({
   at: 'P/-/issues/:issue_iid/attributes',
-  method: 'POST',
   access: onIssueSignedIn('update_issue'),
   input: z.object({
     // nothing is sent of boxes that are not checked
@@ -534,7 +532,6 @@ const targetOf = ({ issue: { id, project_id } }: IssueSubject): TimedTarget => (
 
 export const issueTime = form({
   at: 'P/-/issues/:issue_iid/time',
-  method: 'POST',
   access: onIssueSignedIn('update_issue'),
   input: z.object({ what: oneOf(['spent', 'estimate', 'reset_spent', 'reset_estimate']), duration: orDefault(str(), '') }),
   on: issuePage,
@@ -561,7 +558,6 @@ function withFieldOf(error: unknown): unknown {
 /** A click on a task of the description (WB-126). */
 export const issueTasks = form({
   at: 'P/-/issues/:issue_iid/tasks',
-  method: 'POST',
   access: onIssueSignedIn('update_issue'),
   input: z.object({ task: str(), version: orDefault(str(), '') }),
   on: issuePage,
@@ -578,7 +574,6 @@ export const issueTasks = form({
 
 export const issueReaction = form({
   at: 'P/-/issues/:issue_iid/toggle_award_emoji',
-  method: 'POST',
   access: onIssueSignedIn('award_emoji'),
   input: z.object({ name: orDefault(str(), '') }),
   on: issuePage,
@@ -590,7 +585,6 @@ export const issueReaction = form({
 
 export const issueSubscription = form({
   at: 'P/-/issues/:issue_iid/toggle_subscription',
-  method: 'POST',
   access: onIssueSignedIn('read_issue'),
   input: z.object({ subscribed: orDefault(bool(), true) }),
   on: issuePage,
@@ -602,9 +596,7 @@ export const issueSubscription = form({
 
 export const issueTodo = form({
   at: 'P/-/issues/:issue_iid/todo',
-  method: 'POST',
   access: onIssueSignedIn('read_issue'),
-  input: z.object({}),
   on: issuePage,
   async submit({ ctx, caller, subject }) {
     const todo = await addIssueTodo(ctx, caller, subject)
@@ -614,7 +606,6 @@ export const issueTodo = form({
 
 export const issueRequest = form({
   at: 'P/-/issues/:issue_iid/create_merge_request',
-  method: 'POST',
   access: onIssueSignedIn('read_issue'),
   input: z.object({ branch_name: orDefault(str(), ''), ref: orDefault(str(), '') }),
   on: issuePage,
@@ -640,7 +631,6 @@ export const issueRequest = form({
 
 export const issueDuplicate = form({
   at: 'P/-/issues/:issue_iid/duplicate',
-  method: 'POST',
   access: onIssueSignedIn('update_issue'),
   input: z.object({ duplicate_of: orDefault(str(), '') }),
   on: issuePage,
@@ -663,7 +653,6 @@ async function issueNamed(ctx: Context, caller: SignedIn, subject: IssueSubject,
 
 export const issueMove = form({
   at: 'P/-/issues/:issue_iid/move',
-  method: 'POST',
   access: onIssueSignedIn('move_issue', 'Issue'),
   input: z.object({ to_project: orDefault(str(), '') }),
   on: issuePage,
@@ -679,7 +668,6 @@ export const issueRemoval = form({
   at: 'P/-/issues/:issue_iid',
   method: 'DELETE',
   access: onIssueSignedIn('admin_issue', 'Issue'),
-  input: z.object({}),
   async submit({ ctx, subject }) {
     await deleteIssue(ctx, subject)
     return new Redirect(within(subject), { notice: `The issue #${subject.issue.iid} is deleted.` })

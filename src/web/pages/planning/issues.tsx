@@ -130,7 +130,6 @@ export const issuesPage = page({
 /** Changes several issues; each as if it were changed alone (WB-124). */
 export const issuesChange = form({
   at: 'P/-/issues/bulk_update',
-  method: 'POST',
   access: onProjectSignedIn('manage_issue'),
   input: z.object({ issue_iids: chosenIids, update: bulkUpdate }),
   on: issuesPage,

@@ -145,7 +145,6 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
   const newLabelPage = page({
     at: `${of.at}/labels/new`,
     access: of.manageLabels,
-    input: z.object({}),
     async show({ subject, view }) {
       return {
         title: `New label · ${of.name(subject)}`,
@@ -164,7 +163,6 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
 
   const newLabel = form({
     at: `${of.at}/labels`,
-    method: 'POST',
     access: of.manageLabels,
     input: fields,
     on: newLabelPage,
@@ -250,7 +248,6 @@ export const groupLabels = labelsOf(ofGroup)
 
 export const labelSubscription = form({
   at: 'P/-/labels/:label_id/toggle_subscription',
-  method: 'POST',
   access: ofProject.read,
   input: z.object({ label_id: str(), subscribed: orDefault(bool(), true) }),
   async submit({ ctx, caller, subject, input }) {
@@ -262,7 +259,6 @@ export const labelSubscription = form({
 /** Promotes a label of a project to one of its group (WB-130). */
 export const labelPromotion = form({
   at: 'P/-/labels/:label_id/promote',
-  method: 'POST',
   access: onProjectSignedIn('manage_project'),
   input: z.object({ label_id: str() }),
   async submit({ ctx, caller, subject, input }) {

@@ -237,7 +237,6 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
   const newMilestonePage = page({
     at: `${of.at}/milestones/new`,
     access: of.manageMilestones,
-    input: z.object({}),
     async show({ subject, view }) {
       return {
         title: `New milestone · ${of.name(subject)}`,
@@ -256,7 +255,6 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
 
   const newMilestone = form({
     at: `${of.at}/milestones`,
-    method: 'POST',
     files: true,
     access: of.manageMilestones,
     input: z.object(fields),

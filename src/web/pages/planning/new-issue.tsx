@@ -139,7 +139,6 @@ export const newIssuePage = page({
 
 export const newIssueForm = form({
   at: 'P/-/issues',
-  method: 'POST',
   files: true,
   access: onProjectSignedIn('create_issue'),
   input: z.object({ issue: attributes, ...threads }),

@@ -39,7 +39,6 @@ const noticeOf = ({ messages }: { messages: string[] }) => (messages.length === 
 export const noteForms = <Subject>({ at, access, on, about, addressOf }: Commented<Subject>) => ({
   comment: form({
     at: `${at}/notes`,
-    method: 'POST',
     files: true,
     access: access('create_note'),
     input: text.extend({ thread: orDefault(bool(), false) }),
@@ -56,7 +55,6 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
   }),
   reply: form({
     at: `${at}/discussions/:discussion_id/notes`,
-    method: 'POST',
     files: true,
     access: access('create_note'),
     input: text.extend({ discussion_id: str(), how: opt(str()), resolve: opt(bool()) }),
@@ -105,7 +103,6 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
   }),
   award: form({
     at: `${at}/notes/:note_id/toggle_award_emoji`,
-    method: 'POST',
     access: access('award_emoji'),
     input: z.object({ note_id, name: str(), back: opt(str()) }),
     on,

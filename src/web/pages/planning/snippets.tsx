@@ -201,7 +201,6 @@ const onPersonal = <Signed extends boolean>(signed: Signed, own: boolean): Acces
 export const snippetsHome = page({
   at: '/-/snippets',
   access: anyone,
-  input: z.object({}),
   show: async ({ view }) => new Redirect(view.viewer ? '/dashboard/snippets' : '/explore/snippets'),
 })
 
@@ -248,7 +247,6 @@ export const publicSnippetsPage = listed('/explore/snippets', 'Public snippets',
 export const personalSnippetPage = page({
   at: '/-/snippets/:id',
   access: onPersonal(false, false),
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const { snippet } = subject
     const mayEdit = caller.user !== null && isAllowed(() => requireOwner(caller as SignedIn, subject))
@@ -262,7 +260,6 @@ export const personalSnippetPage = page({
 export const newPersonalPage = page({
   at: '/-/snippets/new',
   access: signedIn,
-  input: z.object({}),
   async show({ view }) {
     return {
       title: 'New snippet',
@@ -281,7 +278,6 @@ export const newPersonalPage = page({
 
 export const newPersonal = form({
   at: '/-/snippets',
-  method: 'POST',
   access: signedIn,
   input: z.object({ snippet: fields }),
   files: true,
@@ -295,7 +291,6 @@ export const newPersonal = form({
 export const editPersonalPage = page({
   at: '/-/snippets/:id/edit',
   access: onPersonal(true, true),
-  input: z.object({}),
   async show({ subject: { snippet }, view }) {
     return {
       title: `Edit ${snippet.title}`,
@@ -335,7 +330,6 @@ export const personalRemoval = form({
   at: '/-/snippets/:id',
   method: 'DELETE',
   access: onPersonal(true, true),
-  input: z.object({}),
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject)
     return new Redirect('/dashboard/snippets', { notice: 'The snippet is deleted.' })
@@ -421,7 +415,6 @@ export const snippetNotes = noteForms({
 
 export const snippetReaction = form({
   at: 'P/-/snippets/:snippet_id/toggle_award_emoji',
-  method: 'POST',
   access: onSnippetSignedIn('award_emoji'),
   input: z.object({ name: orDefault(str(), '') }),
   on: projectSnippetPage,
@@ -434,7 +427,6 @@ export const snippetReaction = form({
 export const newProjectSnippetPage = page({
   at: 'P/-/snippets/new',
   access: onProjectSignedIn('create_snippet'),
-  input: z.object({}),
   async show({ subject, view }) {
     return {
       title: `New snippet · ${fullPathOf(subject.project)}`,
@@ -453,7 +445,6 @@ export const newProjectSnippetPage = page({
 
 export const newProjectSnippet = form({
   at: 'P/-/snippets',
-  method: 'POST',
   files: true,
   access: onProjectSignedIn('create_snippet'),
   input: z.object({ snippet: fields }),
@@ -479,7 +470,6 @@ const onEdited: Access<SnippetSubject & { record: SnippetRecord }, true> = {
 export const editProjectSnippetPage = page({
   at: 'P/-/snippets/:snippet_id/edit',
   access: onEdited,
-  input: z.object({}),
   async show({ subject, view }) {
     const { snippet } = subject
     return {
@@ -516,7 +506,6 @@ export const projectSnippetRemoval = form({
   at: 'P/-/snippets/:snippet_id',
   method: 'DELETE',
   access: onEdited,
-  input: z.object({}),
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject.record)
     return new Redirect(within(subject), { notice: 'The snippet is deleted.' })

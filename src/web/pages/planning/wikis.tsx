@@ -343,7 +343,6 @@ async function showDiff(
 export const wikiHome = page({
   at: 'P/-/wikis',
   access: onProject('read_wiki'),
-  input: z.object({}),
   show: async ({ subject }) => new Redirect(addressOf(subject, 'home')),
 })
 
@@ -380,7 +379,6 @@ export const wikiList = page({
 export const wikiClone = page({
   at: 'P/-/wikis/git_access',
   access: onProject('read_wiki'),
-  input: z.object({}),
   async show({ subject, view }) {
     const path = `${fullPathOf(subject.project)}.wiki`
     return {
@@ -424,7 +422,6 @@ const fields = z.object({ title: orDefault(str(), ''), content: orDefault(str(),
 
 export const wikiCreation = form({
   at: 'P/-/wikis',
-  method: 'POST',
   files: true,
   access: onProjectSignedIn('write_wiki'),
   input: z.object({ wiki: fields }),

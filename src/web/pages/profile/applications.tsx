@@ -36,7 +36,6 @@ const scopeBadges = (scopes: string[]) => (
 export const applicationsPage = page({
   at: AT,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const [allowed, own] = await Promise.all([listAllowed(ctx, caller.user.id), listOwnApplications(ctx, caller.user.id)])
     const mayRegister = view.settings.user_oauth_applications
@@ -97,7 +96,6 @@ export const applicationsPage = page({
 export const ownApplicationsPage = page({
   at: OWN,
   access: signedIn,
-  input: z.object({}),
   show: async () => new Redirect(AT),
 })
 
@@ -157,7 +155,6 @@ const given = z.object({ doorkeeper_application: applicationFields })
 
 export const applicationForm = form({
   at: OWN,
-  method: 'POST',
   access: signedIn,
   input: given,
   on: applicationsPage,

@@ -16,7 +16,6 @@ const byId = z.object({ email_id: rowId() })
 export const emailsPage = page({
   at: AT,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const [user, { items }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     return {
@@ -68,7 +67,6 @@ export const emailsPage = page({
 
 export const emailForm = form({
   at: AT,
-  method: 'POST',
   access: signedIn,
   input: z.object({ email: z.object({ email: orDefault(str(), '') }) }),
   on: emailsPage,

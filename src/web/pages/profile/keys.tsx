@@ -17,7 +17,6 @@ const ALL = { page: 1, per_page: 100 }
 export const sshKeysPage = page({
   at: SSH,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const { items } = await listKeys(ctx, caller.user, ALL)
     return {
@@ -85,7 +84,6 @@ const commentOf = (line: string) => line.trim().split(/\s+/).slice(2).join(' ')
 
 export const sshKeyForm = form({
   at: SSH,
-  method: 'POST',
   access: signedIn,
   input: z.object({ key: z.object({ key: orDefault(str(), ''), title: orDefault(str(), ''), expires_at: opt(date()) }) }),
   on: sshKeysPage,
@@ -111,7 +109,6 @@ export const sshKeyRemoval = form({
 export const gpgKeysPage = page({
   at: GPG,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const { items } = await listGpgKeys(ctx, caller.user, ALL)
     return {
@@ -159,7 +156,6 @@ export const gpgKeysPage = page({
 
 export const gpgKeyForm = form({
   at: GPG,
-  method: 'POST',
   access: signedIn,
   input: z.object({ gpg_key: z.object({ key: orDefault(str(), '') }) }),
   on: gpgKeysPage,

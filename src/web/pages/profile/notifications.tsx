@@ -36,7 +36,6 @@ const EVENTS: Record<MailEvent, string> = {
 export const notificationsPage = page({
   at: AT,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const [setting, { items }] = await Promise.all([
       showNotificationSetting(ctx, caller.user, 'everything'),

@@ -28,7 +28,6 @@ const Fields = ({ view, action, method }: { view: PageView; action: string; meth
 export const ownPasswordPage = page({
   at: AT,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, view }) {
     return {
       title: 'Password',
@@ -51,7 +50,6 @@ export const ownPasswordPage = page({
 export const expiredPasswordPage = page({
   at: EXPIRED,
   access: signedIn,
-  input: z.object({}),
   async show({ view }) {
     if (!view.session?.passwordExpired) return new Redirect(AT)
     return {

@@ -29,7 +29,6 @@ const FIELDS = ['name', 'avatar', 'public_email', 'bio', 'location', 'organizati
 export const profilePage = page({
   at: AT,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const [user, { items: emails }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     const addresses = [user.email, ...emails.filter(({ confirmed_at }) => confirmed_at !== null).map(({ email }) => email)]
@@ -111,7 +110,6 @@ export const avatarRemoval = form({
   at: '/-/profile/avatar',
   method: 'DELETE',
   access: signedIn,
-  input: z.object({}),
   async submit({ ctx, caller }) {
     await removeAvatar(ctx, 'user', caller.user.id)
     return new Redirect(AT, { notice: 'Your picture is removed.' })
@@ -123,7 +121,6 @@ const ACCOUNT = '/-/profile/account'
 export const accountPage = page({
   at: ACCOUNT,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const { password_hash } = await getUser(ctx, caller.user.id)
     return {

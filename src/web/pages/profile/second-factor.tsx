@@ -216,7 +216,6 @@ const codesPage = (view: PageView, title: string, codes: string[]): Html => ({
 
 export const enablingForm = form({
   at: AT,
-  method: 'POST',
   access: signedIn,
   input: z.object({ setup: orDefault(str(), ''), pin_code: orDefault(str(), ''), current_password: orDefault(str(), '') }),
   on: ownSecondFactorPage,
@@ -229,7 +228,6 @@ export const enablingForm = form({
 
 export const recoveryCodesForm = form({
   at: `${AT}/codes`,
-  method: 'POST',
   access: signedIn,
   input: z.object({ password: orDefault(str(), '') }),
   on: ownSecondFactorPage,
@@ -254,7 +252,6 @@ export const skippingForm = form({
   at: `${AT}/skip`,
   method: 'PATCH',
   access: signedIn,
-  input: z.object({}),
   async submit({ ctx, view }) {
     const demand = view.session?.demand
     if (view.session && demand) {
@@ -267,7 +264,6 @@ export const skippingForm = form({
 
 export const securityKeyForm = form({
   at: `${AT}/keys`,
-  method: 'POST',
   access: signedIn,
   input: z.object({
     name: orDefault(str(), ''),

@@ -25,7 +25,6 @@ export function agentText(header: string): string {
 export const sessionsPage = page({
   at: AT,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const sessions = await listSessions(ctx, caller.user.id)
     return {

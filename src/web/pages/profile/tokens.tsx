@@ -115,7 +115,6 @@ export const tokensPage = page({
 
 export const tokenForm = form({
   at: AT,
-  method: 'POST',
   access: signedIn,
   input: z.object({
     personal_access_token: z.object({ name: orDefault(str(), ''), expires_at: opt(date()), scopes: orDefault(list(str()), []) }),
@@ -160,7 +159,6 @@ export const feedTokenReset = form({
   at: '/-/profile/reset_feed_token',
   method: 'PUT',
   access: signedIn,
-  input: z.object({}),
   async submit({ ctx, caller }) {
     await resetFeedToken(ctx, caller)
     return new Redirect(AT, { notice: 'The token for feeds is another one now. Feed readers need it.' })

@@ -11,7 +11,6 @@ import { AT, addressOf, ConflictCommands, RequestHead, read } from './parts.js'
 export const conflictsPage = page({
   at: `${AT}/conflicts`,
   access: read,
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const { request } = subject
     const { iid, state, source_branch, target_branch } = request
@@ -119,7 +118,6 @@ export const conflictsPage = page({
 
 export const conflictsForm = form({
   at: `${AT}/resolve_conflicts`,
-  method: 'POST',
   access: read,
   input: z.object({
     head: str(),

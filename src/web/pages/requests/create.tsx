@@ -361,7 +361,6 @@ export const newMergeRequestPage = page({
 
 const newMergeRequestForm = form({
   at: 'P/-/merge_requests',
-  method: 'POST',
   files: true,
   access: onProjectSignedIn('create_merge_request'),
   input: z.object({ merge_request: newAttributes }),
@@ -387,7 +386,6 @@ const newMergeRequestForm = form({
 export const editMergeRequestPage = page({
   at: `${AT}/edit`,
   access: onMergeRequest('update_merge_request'),
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const { request } = subject
     const [record, choices] = await Promise.all([

@@ -115,7 +115,6 @@ export const mergeRequestsPage = page({
 /** Changes several merge requests; each as if it were changed alone (WB-108). */
 const requestsChange = form({
   at: 'P/-/merge_requests/bulk_update',
-  method: 'POST',
   access: onProjectSignedIn('manage_merge_request'),
   input: z.object({ iids: chosenIids, update: bulkUpdate.extend({ reviewer_username: opt(str()) }) }),
   on: mergeRequestsPage,

@@ -25,7 +25,6 @@ const updates = onMergeRequest('update_merge_request')
 /** Marks a draft as ready, or the other way round. */
 export const requestReady = form({
   at: `${AT}/ready`,
-  method: 'POST',
   access: updates,
   input: z.object({ draft: orDefault(bool(), false) }),
   on: mergeRequestPage,
@@ -38,7 +37,6 @@ export const requestReady = form({
 
 export const requestMerge = form({
   at: `${AT}/merge`,
-  method: 'POST',
   access: onMergeRequest('accept_merge_request'),
   input: z.object({
     sha: orDefault(str(), ''),
@@ -65,9 +63,7 @@ export const requestMerge = form({
 
 export const mergeCancellation = form({
   at: `${AT}/cancel_merge_when_pipeline_succeeds`,
-  method: 'POST',
   access: read,
-  input: z.object({}),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
     await cancelAutomaticMerge(ctx, caller, subject)
@@ -77,9 +73,7 @@ export const mergeCancellation = form({
 
 export const requestRebase = form({
   at: `${AT}/rebase`,
-  method: 'POST',
   access: read,
-  input: z.object({}),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
     await startRebase(ctx, caller, subject)
@@ -90,7 +84,6 @@ export const requestRebase = form({
 const approving = (name: 'approve' | 'unapprove', notice: string) =>
   form({
     at: `${AT}/${name}`,
-    method: 'POST',
     access: onMergeRequest('approve_merge_request'),
     input: z.object({ sha: orDefault(str(), '') }),
     on: mergeRequestPage,
@@ -106,7 +99,6 @@ export const requestUnapproval = approving('unapprove', 'Your approval is taken 
 /** Ticks a task of the description, if that has not changed since the page was made (WB-107). */
 export const requestTasks = form({
   at: `${AT}/tasks`,
-  method: 'POST',
   access: updates,
   input: z.object({ task: str(), version: orDefault(str(), '') }),
   on: mergeRequestPage,
@@ -123,7 +115,6 @@ export const requestTasks = form({
 
 export const requestAward = form({
   at: `${AT}/toggle_award_emoji`,
-  method: 'POST',
   access: onMergeRequest('award_emoji'),
   input: z.object({ name: orDefault(str(), '') }),
   on: mergeRequestPage,
@@ -138,7 +129,6 @@ export const sourceBranchRemoval = form({
   at: `${AT}/source_branch`,
   method: 'DELETE',
   access: read,
-  input: z.object({}),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
     const { source, deletable } = await branchOptions(ctx, caller, subject)
@@ -150,9 +140,7 @@ export const sourceBranchRemoval = form({
 
 export const sourceBranchRestoration = form({
   at: `${AT}/source_branch`,
-  method: 'POST',
   access: read,
-  input: z.object({}),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
     const { source, restorable } = await branchOptions(ctx, caller, subject)
@@ -166,7 +154,6 @@ export const sourceBranchRestoration = form({
 const picking = (kind: 'revert' | 'cherry_pick') =>
   form({
     at: `${AT}/${kind}`,
-    method: 'POST',
     access: read,
     input: z.object({ branch: orDefault(str(), '') }),
     on: mergeRequestPage,

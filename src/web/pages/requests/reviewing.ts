@@ -53,7 +53,6 @@ const commentInput = changesInput
 /** A new thread on a line, at once or with the review (WB-93, WB-96). */
 export const lineComment = form({
   at: `${AT}/discussions`,
-  method: 'POST',
   files: true,
   access: writes,
   input: commentInput,
@@ -95,7 +94,6 @@ export const threadPage = page({
 
 export const threadResolution = form({
   at: `${AT}/discussions/:discussion_id/resolve`,
-  method: 'POST',
   // the author of a thread may resolve it without the ability (DI-8)
   access: writes,
   input: z.object({ discussion_id: str(), resolved: orDefault(bool(), true), back }),
@@ -136,7 +134,6 @@ export const reviewRemoval = form({
   at: `${AT}/drafts`,
   method: 'DELETE',
   access: writes,
-  input: z.object({}),
   async submit({ ctx, caller, subject }) {
     await discardDrafts(ctx, caller, aboutMergeRequest(subject).noteable)
     return new Redirect(addressOf(subject), { notice: 'The review is discarded.' })
@@ -146,7 +143,6 @@ export const reviewRemoval = form({
 /** Sends the review, with an approval or without (WB-98). */
 export const reviewSending = form({
   at: `${AT}/drafts/publish`,
-  method: 'POST',
   files: true,
   access: writes,
   input: z.object({ summary: orDefault(str(), ''), verdict: opt(oneOf(['approve'])), sha: orDefault(str(), '') }),
@@ -160,7 +156,6 @@ export const reviewSending = form({
 /** Marks a file as viewed, with its present change (WB-94). */
 export const viewedMark = form({
   at: `${AT}/viewed`,
-  method: 'POST',
   access: read,
   input: z.object({ file: str(), change: str(), viewed: bool(), back }),
   async submit({ ctx, caller, subject, input: { file, change, viewed, back: to } }) {
@@ -173,7 +168,6 @@ export const viewedMark = form({
 /** Applies one or several suggestions as a commit (WB-101). */
 export const suggestionsForm = form({
   at: `${AT}/suggestions`,
-  method: 'POST',
   access: writes,
   input: z.object({ ids: orDefault(idList(), []), commit_message: opt(str()), back }),
   on: mergeRequestPage,

@@ -166,7 +166,6 @@ export const mergeRequestPage = page({
 export const mergeWidget = page({
   at: `${AT}/widget`,
   access: read,
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const merging = await loadMerging(ctx, caller, subject)
     return {

@@ -81,7 +81,6 @@ export const deployKeysPage = page({
 
 export const deployKeyForm = form({
   at: 'P/-/deploy_keys',
-  method: 'POST',
   access,
   input: z.object({
     deploy_key: z.object({ title: orDefault(str(), ''), key: orDefault(str(), ''), expires_at: opt(date()), can_push: canPush }),
@@ -221,7 +220,6 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
 
   const creation = form({
     at,
-    method: 'POST',
     access: of.onTokens,
     input: z.object({
       deploy_token: z.object({ name: orDefault(str(), ''), username: orDefault(str(), ''), expires_at: opt(date()) }),

@@ -69,7 +69,6 @@ export const subgroupsPage = page({
 export const groupGeneralPage = page({
   at: 'G/-/edit',
   access: manage,
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const { group } = subject
     const parent = group.parent_id === null ? null : await getGroupFor(ctx, caller, String(group.parent_id))
@@ -122,7 +121,6 @@ export const groupAvatarRemoval = form({
   at: 'G/-/avatar',
   method: 'DELETE',
   access: manage,
-  input: z.object({}),
   async submit({ ctx, caller, subject }) {
     await updateGroup(ctx, caller, subject, { avatar: null })
     return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The picture is removed.' })
@@ -157,7 +155,6 @@ const SWITCHES = [
 export const permissionsPage = page({
   at: 'G/-/settings/permissions',
   access: manage,
-  input: z.object({}),
   async show({ subject, view }) {
     const { group } = subject
     return {
@@ -250,7 +247,6 @@ const onAdvanced: Access<GroupSubject, true> = {
 export const groupAdvancedPage = page({
   at: 'G/-/settings/advanced',
   access: onAdvanced,
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const { group } = subject
     const waits = group.marked_for_deletion_at !== null
@@ -395,9 +391,7 @@ export const groupRemoval = form({
 
 export const groupRestoration = form({
   at: 'G/-/restore',
-  method: 'POST',
   access: onGroupSignedIn('remove_group'),
-  input: z.object({}),
   on: groupAdvancedPage,
   async submit({ ctx, caller, subject }) {
     await restoreGroup(ctx, subject.group.id)

@@ -271,7 +271,6 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
 
   const addition = form({
     at,
-    method: 'POST',
     access,
     input: z.object({ hook: fields }),
     on: hooksPage,
@@ -306,7 +305,6 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
 
   const test = form({
     at: `${at}/:hook_id/test`,
-    method: 'POST',
     access,
     input: z.object({ ...byId, trigger: oneOf(TRIGGERS) }),
     on: hookPage,
@@ -319,7 +317,6 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
 
   const retry = form({
     at: `${at}/:hook_id/hook_logs/:attempt_id/retry`,
-    method: 'POST',
     access,
     input: z.object({ ...byId, attempt_id: rowId() }),
     on: hookPage,

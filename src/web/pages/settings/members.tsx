@@ -218,7 +218,6 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
 
   const addition = form({
     at,
-    method: 'POST',
     access: of.on('manage_members'),
     input: z.object({
       member: z.object({ usernames: opt(oneOrMore(str())), access_level: int({ min: 0, max: 50 }), expires_at: expiry() }),
@@ -260,7 +259,6 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     at: `${at}/leave`,
     method: 'DELETE',
     access: of.on('read_member'),
-    input: z.object({}),
     async submit({ ctx, caller, subject }) {
       await removeMember(ctx, of.memberSource(subject), caller, caller.user.id, { manages: false, unchangedSince: () => undefined })
       return new Redirect('/dashboard', { notice: `You have left ${name(subject)}.` })
@@ -269,9 +267,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
 
   const request = form({
     at: `${at}/request_access`,
-    method: 'POST',
     access: of.on('request_access'),
-    input: z.object({}),
     on: membersPage,
     async submit({ ctx, caller, subject }) {
       await requestAccess(ctx, of.memberSource(subject), caller)
@@ -283,7 +279,6 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     at: `${at}/request_access`,
     method: 'DELETE',
     access: of.on('read_member'),
-    input: z.object({}),
     async submit({ ctx, caller, subject }) {
       await denyRequest(ctx, of.memberSource(subject), caller, caller.user.id, false)
       return new Redirect(list(subject), { notice: 'Your request is withdrawn.' })
@@ -292,7 +287,6 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
 
   const approval = form({
     at: `${at}/:user_id/approve_access_request`,
-    method: 'POST',
     access: of.on('manage_members'),
     input: z.object({ ...byUser, access_level: orDefault(int({ min: 0, max: 50 }), 30) }),
     on: membersPage,
@@ -304,7 +298,6 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
 
   const denial = form({
     at: `${at}/:user_id/deny`,
-    method: 'POST',
     access: of.on('manage_members'),
     input: z.object(byUser),
     async submit({ ctx, caller, subject, input }) {

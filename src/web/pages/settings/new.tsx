@@ -121,7 +121,6 @@ const text = opt(str())
 
 export const newProjectForm = form({
   at: '/projects',
-  method: 'POST',
   access: signedIn,
   files: true,
   input: z.object({
@@ -200,7 +199,6 @@ export const newGroupPage = page({
 
 export const newGroupForm = form({
   at: '/groups',
-  method: 'POST',
   access: signedIn,
   input: z.object({
     group: z.object({

@@ -35,14 +35,12 @@ const VISIBILITIES = ['private', 'internal', 'public'] as const satisfies Visibi
 export const settingsPage = page({
   at: 'P/-/settings',
   access: manage,
-  input: z.object({}),
   show: async ({ subject }) => new Redirect(`${homeOfProject(subject)}/edit`),
 })
 
 export const generalPage = page({
   at: 'P/edit',
   access: manage,
-  input: z.object({}),
   async show({ subject, view }) {
     const { project } = subject
     const at = `${homeOfProject(subject)}/edit`
@@ -119,7 +117,6 @@ export const avatarRemoval = form({
   at: 'P/-/avatar',
   method: 'DELETE',
   access: manage,
-  input: z.object({}),
   async submit({ ctx, caller, subject }) {
     await updateProject(ctx, caller, subject, { avatar: null })
     return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'The picture is removed.' })
@@ -152,7 +149,6 @@ const SWITCHES = [
 export const featuresPage = page({
   at: 'P/-/settings/features',
   access: manage,
-  input: z.object({}),
   async show({ subject, view }) {
     const { project } = subject
     return {
@@ -249,7 +245,6 @@ const LINES = [
 export const mergeRulesPage = page({
   at: 'P/-/settings/merge_requests',
   access: manage,
-  input: z.object({}),
   async show({ subject, view }) {
     const { project } = subject
     return {
@@ -353,7 +348,6 @@ function Exporting({ view, subject, status }: { view: PageView; subject: Project
 export const advancedPage = page({
   at: 'P/-/settings/advanced',
   access: onAdvanced,
-  input: z.object({}),
   async show({ ctx, caller, subject, view }) {
     const { project } = subject
     const waits = project.marked_for_deletion_at !== null
@@ -533,9 +527,7 @@ export const transferForm = form({
 const archiving = (archived: boolean) =>
   form({
     at: archived ? 'P/-/archive' : 'P/-/unarchive',
-    method: 'POST',
     access: onProjectSignedIn('archive_project'),
-    input: z.object({}),
     async submit({ ctx, subject }) {
       await setArchived(ctx, subject, archived)
       return new Redirect(advanced(subject), { notice: archived ? 'The project is archived.' : 'The project is no longer archived.' })
@@ -548,7 +540,6 @@ export const forkRelationRemoval = form({
   at: 'P/-/fork',
   method: 'DELETE',
   access: onProjectSignedIn('unlink_fork'),
-  input: z.object({}),
   async submit({ ctx, subject }) {
     await unlinkFork(ctx, subject)
     return new Redirect(advanced(subject), { notice: 'The project is no longer a fork.' })
@@ -557,9 +548,7 @@ export const forkRelationRemoval = form({
 
 export const exportForm = form({
   at: 'P/-/export',
-  method: 'POST',
   access: manage,
-  input: z.object({}),
   on: advancedPage,
   async submit({ ctx, caller, subject }) {
     await startExport(ctx, caller, subject)
@@ -569,9 +558,7 @@ export const exportForm = form({
 
 export const housekeepingForm = form({
   at: 'P/-/housekeeping',
-  method: 'POST',
   access: manage,
-  input: z.object({}),
   on: advancedPage,
   async submit({ ctx, subject }) {
     await requestHousekeeping(ctx, subject.project.id)
@@ -594,9 +581,7 @@ export const projectRemoval = form({
 
 export const projectRestoration = form({
   at: 'P/-/restore',
-  method: 'POST',
   access: onProjectSignedIn('remove_project'),
-  input: z.object({}),
   on: advancedPage,
   async submit({ ctx, caller, subject }) {
     await restoreProject(ctx, caller.user, subject.project.id)

@@ -115,7 +115,6 @@ const fields = { merge_access_level: level(), push_access_level: level(), allow_
 
 export const branchProtection = form({
   at: 'P/-/protected_branches',
-  method: 'POST',
   access,
   input: z.object({ protected_branch: z.object({ name: orDefault(str(), ''), ...fields }) }),
   on: protectedBranchesPage,
@@ -217,7 +216,6 @@ export const protectedTagsPage = page({
 
 export const tagProtection = form({
   at: 'P/-/protected_tags',
-  method: 'POST',
   access,
   input: z.object({ protected_tag: z.object({ name: orDefault(str(), ''), create_access_level: level() }) }),
   on: protectedTagsPage,

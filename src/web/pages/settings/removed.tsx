@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { listRestorable } from '../../../services/operations/restorable.js'
 import { ActionButton } from '../../components/form.js'
@@ -14,7 +13,6 @@ export const REMOVED = '/dashboard/projects/removed'
 export const removedPage = page({
   at: REMOVED,
   access: signedIn,
-  input: z.object({}),
   async show({ ctx, caller, view }) {
     const found = await listRestorable(ctx, caller)
     return {

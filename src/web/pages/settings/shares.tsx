@@ -146,7 +146,6 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
   const newSharePage = page({
     at: `${at}/new`,
     access,
-    input: z.object({}),
     async show({ subject, view }) {
       const children = (
         <div class="page-form">
@@ -165,7 +164,6 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
 
   const shareForm = form({
     at,
-    method: 'POST',
     access,
     input: z.object({ share: z.object({ group: orDefault(str(), ''), ...fields }) }),
     on: newSharePage,

@@ -110,7 +110,6 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
 
   const addition = form({
     at,
-    method: 'POST',
     access,
     input: z.object({ variable: z.object({ key: orDefault(str(), ''), ...fields }) }),
     on: variablesPage,
