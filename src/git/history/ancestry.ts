@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { isOid } from '../objects/cat-file.js'
 import type { RefStore } from '../refs/ref-store.js'
 import type { Oid } from '../types.js'
@@ -126,14 +126,14 @@ const HASH_CHUNK_CHARS = 16_384
 /** A hash of the refs below a prefix and their values. */
 async function fingerprintOf(refs: RefStore, prefix: string): Promise<string> {
   const hash = createHash('sha1').update(prefix)
-  const slice = new Slice()
+  const turn = new Turn()
   let lines = ''
   for (const line of await refs.lines(prefix)) {
     lines += `${line}\n`
     if (lines.length < HASH_CHUNK_CHARS) continue
     hash.update(lines, 'latin1')
     lines = ''
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
   }
   return hash.update(lines, 'latin1').digest('hex')
 }

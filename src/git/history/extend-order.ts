@@ -1,4 +1,4 @@
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
 import { Frontier, type History, type LogOrder, orderOf, positionsIn } from './history.js'
 
@@ -12,7 +12,7 @@ const MAX_COMPARED = 1_000_000
  * takes too many steps.
  */
 export async function extendOrder(history: History, head: Oid, known: { head: Oid; order: LogOrder }): Promise<LogOrder | null> {
-  const slice = new Slice()
+  const turn = new Turn()
   const [ours, theirs] = [new Frontier(history), new Frontier(history)]
   ours.add(await history.node(head), 0)
   const ancestor = await history.node(known.head)
@@ -24,7 +24,7 @@ export async function extendOrder(history: History, head: Oid, known: { head: Oi
     const both = ours.next === theirs.next
     if (both) compared += ours.size
     if (visited.length === MAX_STEPS || compared > MAX_COMPARED || ours.size === 0) return null
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     const node = ours.pop()
     visited.push(node)
     if (both) theirs.pop()
@@ -41,8 +41,8 @@ export async function extendOrder(history: History, head: Oid, known: { head: Oi
   const level = history.level(ancestor)
   const uncertain = added.filter((node) => level === 0 || history.isNew(ancestor) || history.level(node) < level)
   const uncertainOids = uncertain.map((node) => history.oid(node))
-  if (uncertainOids.length > 0 && (await positionsIn(rest, uncertainOids, slice)).size > 0) return null
-  const first = await orderOf(history, visited, slice)
+  if (uncertainOids.length > 0 && (await positionsIn(rest, uncertainOids, turn)).size > 0) return null
+  const first = await orderOf(history, visited, turn)
   const dates = new Float64Array(first.dates.length + rest.dates.length)
   dates.set(first.dates)
   dates.set(rest.dates, first.dates.length)

@@ -1,5 +1,5 @@
 import type { LRUCache } from 'lru-cache'
-import { Slice, yieldToEventLoop } from '../../lib/async/yield.js'
+import { Turn, yieldToEventLoop } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { type CatFile, isOid } from '../objects/cat-file.js'
 import { parseCommit } from '../objects/object-codec.js'
@@ -22,12 +22,12 @@ export interface LogOrder {
 }
 
 /** The positions of commits in an order, without those that it does not contain. */
-export async function positionsIn({ oids }: LogOrder, wanted: Oid[], slice: Slice): Promise<Map<Oid, number>> {
+export async function positionsIn({ oids }: LogOrder, wanted: Oid[], turn: Turn): Promise<Map<Oid, number>> {
   const starts = new Set(wanted.map((oid) => Number.parseInt(oid.slice(0, 8), 16)))
   const whole = new Set(wanted)
   const positions = new Map<Oid, number>()
   for (let at = 0; at < oids.length; at += 20) {
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     if (!starts.has(oids.readUInt32BE(at))) continue
     const oid = oids.toString('hex', at, at + 20)
     if (whole.has(oid)) positions.set(oid, at / 20)
@@ -202,11 +202,11 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
   for (const oid of exclude) frontier.add(await history.node(oid), EXCLUDED)
   for (const oid of from) frontier.add(await history.node(oid), 0)
   const found: number[] = []
-  const slice = new Slice()
+  const turn = new Turn()
   let slop = SLOP
   let date = Number.POSITIVE_INFINITY
   for (let node = frontier.pop(), left = limit; node >= 0 && left > 0; node = frontier.pop(), left--) {
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     const parents = history.parentsNow(node) ?? (await history.parents(node))
     if (!frontier.isExcluded(node)) {
       for (const parent of firstParent ? parents.slice(0, 1) : parents) frontier.add(parent, 0)
@@ -225,14 +225,14 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
     if (slop === 0) break
   }
   const kept = exclude.length === 0 ? found : found.filter((node) => !frontier.isExcluded(node))
-  return orderOf(history, kept, slice)
+  return orderOf(history, kept, turn)
 }
 
 /** The ids and dates of nodes, in the given order. */
-export async function orderOf(history: History, nodes: number[], slice: Slice): Promise<LogOrder> {
+export async function orderOf(history: History, nodes: number[], turn: Turn): Promise<LogOrder> {
   const order = { oids: Buffer.alloc(nodes.length * 20), dates: new Float64Array(nodes.length) }
   for (const [i, node] of nodes.entries()) {
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     if (history.graph && !history.isNew(node)) history.graph.oids.copy(order.oids, i * 20, node * 20, node * 20 + 20)
     else order.oids.write(history.oid(node), i * 20, 'hex')
     order.dates[i] = signed(history.date(node))
@@ -249,9 +249,9 @@ export async function reachableAmong(history: History, targets: number[], into: 
   const flags = new Flags(history.graph?.count ?? 0)
   const stack = [into]
   flags.set(into, SEEN)
-  const slice = new Slice()
+  const turn = new Turn()
   for (let node = stack.pop(); node !== undefined && open.size > 0; node = stack.pop()) {
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     if (open.delete(node)) found.add(node)
     const level = history.level(node)
     if (!history.isNew(node) && level > 0 && level <= floor) continue
@@ -292,9 +292,9 @@ export async function findUniqueMergeBase(history: History, ours: number, theirs
   paint(ours, OURS)
   paint(theirs, THEIRS)
   const found: number[] = []
-  const slice = new Slice()
+  const turn = new Turn()
   while (open > 0) {
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     const node = queue.pop()
     flags.clear(node, QUEUED)
     const state = flags.get(node)

@@ -1,4 +1,4 @@
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { bytesOfPath, pathOfBytes } from '../../lib/text/byte-path.js'
 import type { Oid } from '../types.js'
 import { type LogOrder, positionsIn, signed } from './history.js'
@@ -77,7 +77,7 @@ function changesOf(source: LogSource, head: Oid, path: string): Promise<PathChan
 async function changesAfter(source: LogSource, head: Oid, path: string, commit: Oid, wholeOrder: WholeOrder): Promise<PathChange[] | null> {
   const [found, order] = [await changesOf(source, head, path), await wholeOrder(head)]
   if (!found || !order) return null
-  const positions = await positionsIn(order, [commit, ...found.map(({ oid }) => oid)], new Slice())
+  const positions = await positionsIn(order, [commit, ...found.map(({ oid }) => oid)], new Turn())
   const after = positions.get(commit) ?? Number.POSITIVE_INFINITY
   return found.filter(({ oid }) => (positions.get(oid) ?? -1) > after)
 }
@@ -95,10 +95,10 @@ async function commitsOf(source: LogSource, args: string[], input: string, path:
   const { stdout } = await source.pool.run(source.directory, args, { input, ...(source.env && { env: source.env }) })
   const added = `A\t${bytesOfPath(path).toString('latin1')}`
   const found: PathChange[] = []
-  const slice = new Slice()
+  const turn = new Turn()
   let changes = 0
   for (let at = 0, end = stdout.indexOf(0x0a); end >= 0; at = end + 1, end = stdout.indexOf(0x0a, at)) {
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     const line = stdout.toString('latin1', at, end)
     const [, oid, date] = /^([0-9a-f]{40}) (-?\d*)$/.exec(line) ?? []
     if (oid) {

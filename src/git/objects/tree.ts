@@ -1,4 +1,4 @@
-import { Slice, yieldToEventLoop } from '../../lib/async/yield.js'
+import { Turn, yieldToEventLoop } from '../../lib/async/yield.js'
 import { bytesOfPath, pathOfBytes } from '../../lib/text/byte-path.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import type { Oid, TreeEntry } from '../types.js'
@@ -70,12 +70,12 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
   trees.set(top.oid, first)
   if (recursive) await readBelow(source, first, trees)
 
-  const slice = new Slice()
+  const turn = new Turn()
   const found: TreeEntry[] = []
   const stack = [{ entries: first, at: 0, parent: top as Parent }]
   for (let level = stack.at(-1); level && found.length < MAX_ENTRIES; level = stack.at(-1)) {
     const raw = level.entries[level.at++]
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     if (!raw) {
       stack.pop()
       continue
@@ -147,10 +147,10 @@ function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | n
       const trees = new Map([[top, first]])
       await readBelow(source, first, trees)
       const counts = new Map<Oid, number>()
-      const slice = new Slice()
+      const turn = new Turn()
       const stack = [{ oid: top, entries: first, at: 0, count: 0 }]
       for (let level = stack.at(-1); level; level = stack.at(-1)) {
-        if (slice.over) await slice.pause()
+        if (turn.over) await turn.end()
         const raw = level.entries[level.at]
         if (!raw) {
           counts.set(level.oid, level.count)
@@ -172,7 +172,7 @@ function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | n
 
 /** Reads all trees below, each once, with many concurrent reads. */
 async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, RawEntry[]>) {
-  const slice = new Slice(1)
+  const turn = new Turn(1)
   const seen = new Set<Oid>()
   const waiting: Oid[] = []
   const collect = (entries: RawEntry[]) => {
@@ -190,7 +190,7 @@ async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, 
       trees.set(oid, entries)
       collect(entries)
     }
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
   }
 }
 

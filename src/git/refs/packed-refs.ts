@@ -1,7 +1,7 @@
 import { type BigIntStats, promises as fs, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { ignoreMissing } from '../../lib/files/missing.js'
 import { isOid } from '../objects/cat-file.js'
 import type { Oid } from '../types.js'
@@ -124,10 +124,10 @@ export class PackedRefs {
 async function linesIn(file: Buffer): Promise<Uint32Array> {
   // an upper bound for the number of lines
   const starts = new Uint32Array(Math.ceil(file.length / (NAME_OFFSET + 1)))
-  const slice = new Slice()
+  const turn = new Turn()
   let count = 0
   for (let at = 0; at < file.length; ) {
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
     const isRef = file[at] !== HASH && file[at] !== CARET && file[at + 40] === SPACE
     if (isRef) starts[count++] = at
     let end = isRef ? at + NAME_OFFSET : at

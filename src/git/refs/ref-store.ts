@@ -1,6 +1,6 @@
 import { type Dirent, promises as fs, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { ignoreMissing } from '../../lib/files/missing.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { isOid } from '../objects/cat-file.js'
@@ -48,11 +48,11 @@ export class RefStore {
   /** All refs below a prefix that ends with a slash, in byte order of their names. */
   async refs(prefix: string): Promise<StoredRef[]> {
     const found: StoredRef[] = []
-    const slice = new Slice()
+    const turn = new Turn()
     const merged = await this.#merged(prefix)
     for (const ref of merged.after(0)) {
       found.push(ref)
-      if (slice.over) await slice.pause()
+      if (turn.over) await turn.end()
     }
     return found
   }
@@ -83,7 +83,7 @@ export class RefStore {
     const below = prefixes.map((prefix) => ('refs/'.startsWith(prefix) ? 'refs/' : prefix))
     const wanted = shortestPrefixes(below).filter((prefix) => isRef(`${prefix}x`))
     if (wanted.length > MAX_PREFIXES) return null
-    const slice = new Slice(16)
+    const turn = new Turn(16)
     const loose: StoredRef[][] = []
     let count = 0
     for (const prefix of wanted) {
@@ -97,7 +97,7 @@ export class RefStore {
         const oid = text === null ? null : oidOf(text)
         if (oid) found.push({ name, oid, peeled: null })
         else if (text !== null) return null
-        if (slice.over) await slice.pause()
+        if (turn.over) await turn.end()
       }
       loose.push(found)
     }
@@ -123,11 +123,11 @@ export class RefStore {
 
   async #below(prefix: string): Promise<StoredRef[]> {
     const found: StoredRef[] = []
-    const slice = new Slice(16)
+    const turn = new Turn(16)
     for (const name of await this.#looseNames(prefix)) {
       const oid = await this.ref(name)
       if (oid) found.push({ name, oid, peeled: null })
-      if (slice.over) await slice.pause()
+      if (turn.over) await turn.end()
     }
     return found
   }
@@ -136,7 +136,7 @@ export class RefStore {
   async #looseNames(prefix: string): Promise<string[]> {
     const names: string[] = []
     const folders = [prefix.slice(0, prefix.lastIndexOf('/') + 1)]
-    const slice = new Slice(16)
+    const turn = new Turn(16)
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
       const entries = await this.#entries(folder)
       for (const entry of entries) {
@@ -144,7 +144,7 @@ export class RefStore {
         if (entry.isDirectory()) {
           if (`${name}/`.startsWith(prefix)) folders.push(`${name}/`)
         } else if (name.startsWith(prefix) && isRef(name)) names.push(name)
-        if (slice.over) await slice.pause()
+        if (turn.over) await turn.end()
       }
     }
     return names

@@ -1,6 +1,6 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { syncDirectory } from '../../lib/files/durable.js'
 import { GitFault } from '../errors.js'
 import { idsIn, type Pack, packsOf } from '../objects/pack-index.js'
@@ -103,12 +103,12 @@ async function readOids(pool: ProcessPool, directory: string, args: string[], in
 async function removeUnreachable(pool: ProcessPool, directory: string, packs: Pack[], loose: Oid[], reached: OidSet): Promise<void> {
   const wanted: Oid[] = []
   const obsolete: string[] = []
-  const slice = new Slice()
+  const turn = new Turn()
   for (const { stem, count } of packs) {
     const ids = await idsIn(directory, { stem, count })
     const kept: Oid[] = []
     for (let at = 0; at < ids.length; at += 20) {
-      if (slice.over) await slice.pause()
+      if (turn.over) await turn.end()
       if (reached.has(ids, at)) kept.push(ids.toString('hex', at, at + 20))
     }
     if (kept.length === count) continue

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import type { RefStore } from '../refs/ref-store.js'
 
@@ -33,7 +33,7 @@ export async function* advertisedRefs(
 ): AsyncGenerator<Buffer> {
   let text = prefix
   let first = true
-  const slice = new Slice()
+  const turn = new Turn()
   for (const prefix of prefixes) {
     for (const line of await refs.lines(`${prefix}/`)) {
       text += pktLine(first ? `${line}\0${capabilities}\n` : `${line}\n`)
@@ -42,7 +42,7 @@ export async function* advertisedRefs(
         yield Buffer.from(text, 'latin1')
         text = ''
       }
-      if (slice.over) await slice.pause()
+      if (turn.over) await turn.end()
     }
   }
   if (first) text += pktLine(`${'0'.repeat(40)} capabilities^{}\0${capabilities}\n`)

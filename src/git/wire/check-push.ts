@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { kill } from '../process/spawner.js'
@@ -124,14 +124,14 @@ async function longestPath({ pool, directory, env, deadline }: PushedObjects, tr
   const ended = child.exited
   child.stdin?.on('error', () => {})
   child.stdin?.end(`${trees.join('\n')}\n`)
-  const slice = new Slice(1)
+  const turn = new Turn(1)
   for await (const chunk of child.stdout as Readable) {
     reader.consume(chunk as Buffer)
     if (reader.longestName > MAX_PATH_BYTES || reader.edges > MAX_EDGES) {
       kill(child)
       break
     }
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
   }
   if (reader.longestName > MAX_PATH_BYTES) return reader.longestName
   if (reader.edges > MAX_EDGES) return 0
@@ -210,12 +210,12 @@ class TreeReader {
     const count = this.#lengths.length
     const next = this.#starts.slice()
     const begun = new Uint8Array(count)
-    const slice = new Slice()
+    const turn = new Turn()
     let longest = 0
     for (let top = 0; top < count; top++) {
       const stack = begun[top] ? [] : [top]
       for (let tree = stack.at(-1); tree !== undefined; tree = stack.at(-1)) {
-        if (slice.over) await slice.pause()
+        if (turn.over) await turn.end()
         begun[tree] = 1
         const at = next[tree] ?? 0
         const end = this.#starts[tree + 1] ?? this.#children.length

@@ -1,5 +1,5 @@
 import { Readable, type Writable } from 'node:stream'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { LfsPointer, Oid } from '../types.js'
@@ -37,14 +37,14 @@ async function readPointers({ pool, directory, env, deadline }: ReadOptions, blo
   const ended = child.exited
   child.stdin?.on('error', () => {})
   blobs.pipe(child.stdin as Writable)
-  const slice = new Slice(1)
+  const turn = new Turn(1)
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of child.stdout as Readable) {
     rest = readWholeFiles(Buffer.concat([rest, chunk as Buffer]), (content) => {
       const pointer = pointerIn(content)
       if (pointer) visit(pointer)
     })
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
   }
   const code = await ended
   if (code !== 0) throw new GitFault('cat-file', code, 'small files cannot be read')

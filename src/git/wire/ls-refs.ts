@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import type { RefLine, RefStore } from '../refs/ref-store.js'
 import type { Oid } from '../types.js'
 import { CHUNK_CHARS, FLUSH, pktLine } from './advertisement.js'
@@ -119,7 +119,7 @@ async function headOf(refs: RefStore, { symrefs, unborn, ...request }: LsRefsReq
 
 async function* lsRefsChunks(head: string, found: Iterable<RefLine>, withPeeled: boolean, peel: Peel): AsyncGenerator<Buffer> {
   let text = head
-  const slice = new Slice()
+  const turn = new Turn()
   for (const batch of batches(found)) {
     const peeledLoose = withPeeled ? await peelLoose(batch, peel) : null
     for (const ref of batch) {
@@ -130,7 +130,7 @@ async function* lsRefsChunks(head: string, found: Iterable<RefLine>, withPeeled:
       yield Buffer.from(text, 'latin1')
       text = ''
     }
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
   }
   yield Buffer.from(text + FLUSH, 'latin1')
 }

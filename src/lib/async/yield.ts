@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Yields to the event loop; for long computations, between slices of a few milliseconds (SEC-145). */
+/** Yields to the event loop; for long computations, between pieces of a few milliseconds (SEC-145). */
 export const yieldToEventLoop = (): Promise<void> => setImmediate()
 
-/** Tells when a slice is over; cheap enough for an inner loop. */
-export class Slice {
+/** Work's turn of the event loop: says when it has taken too long. Cheap enough for an inner loop. */
+export class Turn {
   #started = performance.now()
   #checks = 0
 
@@ -14,12 +14,13 @@ export class Slice {
     readonly milliseconds = 6,
   ) {}
 
-  /** Whether the work since the last pause took too long; then call `pause`, which starts the next slice. */
+  /** Whether the turn has taken too long; then call `end`. */
   get over(): boolean {
     return (++this.#checks & (this.every - 1)) === 0 && performance.now() - this.#started > this.milliseconds
   }
 
-  async pause() {
+  /** Lets others have the event loop, and begins the next turn. */
+  async end() {
     await yieldToEventLoop()
     this.#started = performance.now()
   }

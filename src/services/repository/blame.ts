@@ -2,7 +2,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound, refused, tooLarge } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
-import { Slice } from '../../lib/async/yield.js'
+import { Turn } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { MAX_JSON_BLOB } from './blobs.js'
 import { getFile } from './files.js'
@@ -59,14 +59,14 @@ export async function blameFile(
 /** The lines of a range, or all; 413 for more than `MAX_LINES`. */
 async function linesOf(content: Buffer, { start, end }: LineRange = { start: 1, end: Number.POSITIVE_INFINITY }): Promise<string[]> {
   const lines: string[] = []
-  const slice = new Slice()
+  const turn = new Turn()
   let at = 0
   for (let line = 1; at < content.length && line <= end; line++) {
     const found = content.indexOf(0x0a, at)
     const to = found < 0 ? content.length : found
     if (line >= start && lines.push(content.toString('utf8', at, to)) > MAX_LINES) throw tooLarge()
     at = to + 1
-    if (slice.over) await slice.pause()
+    if (turn.over) await turn.end()
   }
   return lines
 }
