@@ -97,11 +97,6 @@ export interface EventListeners {
   memberRemoved: EventListener<MemberRemovedEvent>[]
 }
 
-/** Mail, if it is configured (ML-1). */
-interface Mail {
-  mailer: Mailer
-}
-
 /** An error of the page script, as its browser tells it. */
 export interface PageError {
   message: string
@@ -140,6 +135,8 @@ interface Caches {
 interface Cpu {
   /** Hashes passwords, in threads. */
   argon2: Argon2
+  /** Renders Markdown, in a thread. */
+  markdown: MarkdownThread
   /** Runs long computations in slices on the event loop. */
   slices: Slices
 }
@@ -163,9 +160,8 @@ export interface Context extends Source {
   /** The store of Git LFS objects. */
   lfs: ObjectStore
   jobs: Jobs
-  mail: Mail | null
-  /** Renders Markdown in a thread. */
-  markdown: MarkdownThread
+  /** Null where mail is not configured (ML-1). */
+  mail: Mailer | null
   listeners: EventListeners
   links: Links
   caches: Caches

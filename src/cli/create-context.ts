@@ -108,8 +108,7 @@ export async function createContext(
     git,
     lfs: await openObjectStore(config, bucketOwner),
     jobs: openJobs(parts, () => ctx),
-    mail: config.mail === undefined ? null : { mailer: openMailer(config.mail) },
-    markdown: new MarkdownThread(markdown),
+    mail: config.mail === undefined ? null : openMailer(config.mail),
     listeners: eventListeners,
     links: linksFor(config.baseUrl, config.ssh),
     caches: {
@@ -122,7 +121,7 @@ export async function createContext(
       settings,
     },
     access: createAccessState(config, db, systemSource.now, settings.limits),
-    cpu: { argon2: shared ?? new Argon2(config.argon2, workers), slices: new Slices() },
+    cpu: { argon2: shared ?? new Argon2(config.argon2, workers), markdown: new MarkdownThread(markdown), slices: new Slices() },
     process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },
     encryption,
     metrics,
@@ -141,11 +140,11 @@ export async function createContext(
   return ctx
 }
 
-async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail, markdown }: OpenContext, argon2IsShared: boolean): Promise<void> {
+async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
   await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close()])
-  await Promise.all([git.close(), markdown.close(), argon2IsShared ? undefined : cpu.argon2.close()])
+  await Promise.all([git.close(), cpu.markdown.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
-  mail?.mailer.close()
+  mail?.close()
 }
 
 function openCaches(db: Database): Pick<Context['caches'], 'lists' | 'rendered'> {

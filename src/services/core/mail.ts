@@ -47,11 +47,11 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
   const sent: Mail = {
     ...mail,
     text: `${parts.map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
-    html: html_emails_enabled ? await pageOf(ctx.markdown, ctx.links.base, { parts, footer }) : undefined,
+    html: html_emails_enabled ? await pageOf(ctx.cpu.markdown, ctx.links.base, { parts, footer }) : undefined,
     headers: { 'Auto-Submitted': 'auto-generated', ...headers },
   }
   try {
-    await ctx.mail.mailer.send(sent, signal)
+    await ctx.mail.send(sent, signal)
     ctx.metrics.mail(kind, 'sent')
   } catch (error) {
     const refused = error instanceof MailRefused

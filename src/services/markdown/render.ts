@@ -19,5 +19,5 @@ export interface MarkdownText {
 export async function renderFor(ctx: Context, caller: Pick<Caller, 'user'>, { text, gfm, project: named }: MarkdownText): Promise<string> {
   if (Buffer.byteLength(text) > MAX_TEXT) throw invalidInput(`text is too long (maximum is ${MAX_TEXT} bytes)`)
   const project = named === undefined ? null : await getProjectFor(ctx, caller, named)
-  return ctx.markdown.html(text, gfm ? await linksOfReferences(ctx, { caller, project }, text) : {})
+  return ctx.cpu.markdown.html(text, gfm ? await linksOfReferences(ctx, { caller, project }, text) : {})
 }

@@ -120,7 +120,7 @@ async function linesOf(ctx: Context, { content, file_name }: SnippetRecord['snip
   const lines = content.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const language = file_name.toLowerCase().slice(file_name.lastIndexOf('.') + 1)
-  const marked = content.length <= MAX_MARKED && lines.length <= MAX_LINES ? await ctx.markdown.lines(lines.join('\n'), language) : null
+  const marked = content.length <= MAX_MARKED && lines.length <= MAX_LINES ? await ctx.cpu.markdown.lines(lines.join('\n'), language) : null
   return { lines: lines.slice(0, MAX_LINES), marked, isCut: lines.length > MAX_LINES }
 }
 

@@ -31,7 +31,7 @@ async function withinProject(ctx: Context, project: ProjectSubject | null, html:
 /** Renders a text of a project, or of none, for a reader. */
 export async function renderText(ctx: Context, caller: Caller, project: ProjectSubject | null, text: string | null): Promise<string> {
   if (!text) return ''
-  return withinProject(ctx, project, await ctx.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text)))
+  return withinProject(ctx, project, await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text)))
 }
 
 const RENDERED_TOGETHER = 8
@@ -113,10 +113,10 @@ export async function discussionParts(
 
 /** The rendered text of a note; in parts if it has suggestions. */
 async function textOf(ctx: Context, { note }: NoteRecord, suggestions: Suggestion[] | undefined, links: NamedLinks): Promise<string[]> {
-  if (!suggestions?.length) return [await ctx.markdown.html(note.note, links)]
+  if (!suggestions?.length) return [await ctx.cpu.markdown.html(note.note, links)]
   const texts = ['']
   for (const part of partsOfNote(note.note)) {
-    if (typeof part === 'string') texts[texts.length - 1] = await ctx.markdown.html(part, links)
+    if (typeof part === 'string') texts[texts.length - 1] = await ctx.cpu.markdown.html(part, links)
     else texts.push('')
   }
   return texts
