@@ -85,7 +85,7 @@ describe('a project from a template (WB-391)', () => {
 
   it('needs the right to read the code, when it is asked for and when it is made', async () => {
     const [user, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
-    const hidden = await aProject(t.ctx, { creator: owner, guests: [guest], files: { 'a.txt': 'secret' } })
+    const hidden = await aProject(t.ctx, { creator: owner, guest: guest, files: { 'a.txt': 'secret' } })
     const closed = await aProject(t.ctx, { creator: owner, visibility: 'public', repository_access_level: 'private', files: { 'a.txt': 'a' } })
     const fault = { message: { template_project_id: ['is not a project whose code you may read'] } }
     for (const [who, id] of [
