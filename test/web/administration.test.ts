@@ -286,7 +286,9 @@ describe('groups and projects', () => {
     const plans = await t.ctx.db.transaction(async (tx) => {
       await tx.execute(sql`set local enable_sort = off`)
       const planOf = async (order: string) => {
-        const { rows } = await tx.execute(sql`explain select id from projects where marked_for_deletion_at is null order by ${sql.raw(order)} limit 30`)
+        const { rows } = await tx.execute(
+          sql`explain select id from projects where marked_for_deletion_at is null order by ${sql.raw(order)} limit 30`,
+        )
         return JSON.stringify(rows)
       }
       const orders = ['last_activity_at', '(repository_size + lfs_objects_size)', 'created_at', 'star_count']

@@ -61,7 +61,9 @@ describe('members by a share of a group (WB-351)', () => {
     expect(second.code).toBe(0)
     expect(await push(keys.reporter, second.path)).toMatchObject({ code: 128, err: refused })
     // protected as for all developers
-    expect((await client.git(work.path, keys.developer, 'push', 'origin', 'HEAD:refs/heads/main')).err).toContain('You are not allowed to push into this branch')
+    expect((await client.git(work.path, keys.developer, 'push', 'origin', 'HEAD:refs/heads/main')).err).toContain(
+      'You are not allowed to push into this branch',
+    )
 
     await unshare()
     for (const key of Object.values(keys)) {
