@@ -4,7 +4,7 @@ import type { SignedIn } from '../../../access/actor.js'
 import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
-import { clearableDate, int, opt, orDefault, rowId, str, where } from '../../../http/params.js'
+import { clearableDate, oneOfNumbers, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { changeShare, shareProject, unshareProject } from '../../../services/projects/shares.js'
@@ -139,8 +139,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
   const at = `${of.at}/group_links` as const
   const home = (subject: Subject) => `${of.home(subject)}/-/group_links`
   const members = (subject: Subject) => `${of.home(subject)}/-/${of.members}`
-  const level = () => where(int(), (given) => levels.includes(given), 'does not have a valid value')
-  const fields = { group_access: orDefault(level(), 30), expires_at: opt(clearableDate()) }
+  const fields = { group_access: orDefault(oneOfNumbers(levels), 30), expires_at: opt(clearableDate()) }
   const byGroup = { group_id: rowId() }
 
   const newSharePage = page({
