@@ -19,6 +19,26 @@ function titleOf({ kind, noteable_type, project }: HeldRecord): string {
   return project === null ? what : `${what} in`
 }
 
+/** Characters of a text that are shown before it is unfolded, if it has as many again. */
+const MAX_UNFOLDED = 500
+
+function HeldWords({ text, cut }: Pick<HeldRecord, 'text' | 'cut'>) {
+  const points = [...text]
+  const long = points.length > 2 * MAX_UNFOLDED
+  const whole = text + (cut ? '…' : '')
+  return (
+    <>
+      <p class="plain-text">{long ? `${points.slice(0, MAX_UNFOLDED).join('')}…` : whole}</p>
+      {long && (
+        <details class="picks">
+          <summary>{cut ? 'More of it' : 'All of it'}</summary>
+          <p class="plain-text">{whole}</p>
+        </details>
+      )}
+    </>
+  )
+}
+
 /** What the spam filter has marked (WB-202). */
 export const heldTextsPage = page({
   at: AT,
@@ -52,10 +72,7 @@ export const heldTextsPage = page({
                   <span class="within">
                     <strong>{titleOf(record)}</strong> {project !== null && <a href={`${prefix}/${inUrl(project)}`}>{project}</a>}
                   </span>
-                  <p class="plain-text">
-                    {text}
-                    {cut && '…'}
-                  </p>
+                  <HeldWords text={text} cut={cut} />
                   <span class="dim within">
                     By <a href={prefix + adminUserPath(author.username)}>{author.name}</a>, <Time at={created_at} />; the account was made{' '}
                     <Time at={author.created_at} />

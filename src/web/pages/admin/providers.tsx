@@ -37,7 +37,7 @@ export const providersPage = page({
                 }
               >
                 <span>
-                  <strong>{labelOf(provider)}</strong> <span class="dim">{provider.name}</span>{' '}
+                  <strong>{labelOf(provider)}</strong> {labelOf(provider) !== provider.name && <span class="dim">{provider.name}</span>}{' '}
                   {on ? <Badge kind="success">on</Badge> : <Badge kind="waiting">switched off</Badge>}
                 </span>
                 <span class="dim">{address === null ? KINDS[kind] : `${KINDS[kind]}, ${address}`}</span>

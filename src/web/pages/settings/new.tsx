@@ -82,6 +82,7 @@ export const newProjectPage = page({
                   name="project[template_project_id]"
                   label="Template"
                   list="templates"
+                  autofocus
                   hint="The path (group/project) of a project whose code you may read. The files of its default branch become the first commit, in your name; its history, issues and settings stay behind."
                   required
                 />
@@ -109,6 +110,7 @@ export const newProjectPage = page({
                 name="project[import_url]"
                 label="Address of the repository"
                 type="url"
+                autofocus
                 hint="https, http or git; a user and password may be in it, and are not shown again. All branches and tags are fetched."
                 required
               />
@@ -121,7 +123,7 @@ export const newProjectPage = page({
                 value={within}
                 choices={[{ value: '', label: `${user.username} (you)` }, ...groups]}
               />
-              <Field view={view} name="project[name]" label="Name" autofocus required />
+              <Field view={view} name="project[name]" label="Name" autofocus={way === 'blank' || way === 'archive'} required />
             </div>
             <Field view={view} name="project[path]" label="Path" hint="Its part of the address. Empty: made from the name." />
             {way !== 'archive' && <Field view={view} name="project[description]" label="Description" />}

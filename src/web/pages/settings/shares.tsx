@@ -5,6 +5,7 @@ import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, typ
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
 import { clearableDate, oneOfNumbers, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { listGroups } from '../../../services/groups/list.js'
 import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { changeShare, shareProject, unshareProject } from '../../../services/projects/shares.js'
@@ -15,6 +16,9 @@ import { dayText } from '../../components/time.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
+
+/** How many of one's groups are offered; the path of any other can be typed. */
+const MAX_OFFERED = 100
 
 /** A share as the API shows it. */
 interface Shown {
@@ -146,13 +150,22 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     at: `${at}/new`,
     access,
     input: z.object({}),
-    async show({ subject, view }) {
+    async show({ ctx, caller, subject, view }) {
+      const filter = { min_access_level: 10, order_by: 'path', sort: 'asc', page: 1, per_page: MAX_OFFERED } as const
+      const { items: own } = await listGroups(ctx, caller, filter)
+      const { fullPath } = of.source(subject)
+      const offered = own.filter(({ full_path }) => !`${fullPath}/`.startsWith(`${full_path}/`))
       const children = (
         <div class="page-form">
           <h1>Share with a group</h1>
           <FormTag view={view} action={home(subject)}>
             <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
-            <Field view={view} name="share[group]" label="Group" hint="Its path." autofocus required />
+            <Field view={view} name="share[group]" label="Group" list="groups" hint="Its path." autofocus required />
+            <datalist id="groups">
+              {offered.map(({ full_path }) => (
+                <option key={full_path} value={full_path} />
+              ))}
+            </datalist>
             <ShareFields view={view} levels={levels} hint={hint} />
             <Submit label={`Share ${of.kind}`} />
           </FormTag>
