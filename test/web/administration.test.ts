@@ -178,8 +178,11 @@ describe('users', () => {
     await admin.open(at)
     expect((await admin.submit('Activate')).text).toContain('The account is active again.')
     await signedIn(busy)
-    await admin.open(`/admin/users/${busy.username}`)
-    const refused = await admin.submit('Deactivate')
+    const page = await admin.open(`/admin/users/${busy.username}`)
+    // what may not be done is not offered
+    expect(page.$('button:contains("Deactivate")').length).toBe(0)
+    const form = { _method: 'put', authenticity_token: String(page.$('[name=authenticity_token]').val()) }
+    const refused = await admin.post(`/admin/users/${busy.username}/deactivate`, form)
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('active in the past 90 days')])
   })
 
