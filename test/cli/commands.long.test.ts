@@ -322,7 +322,7 @@ it('held texts, limits of callers and providers are shown and changed (WB-392)',
   expect(bodyOf(await call(service.url, 'GET', `/projects/${project.id}/issues`)).body).toMatchObject([{ title: 'From a shell 2' }])
 
   expect(await roost(['limits', '192.0.2.7', '5'])).toEqual({ code: 0, stdout: 'the limit of 192.0.2.7 is set\n', stderr: '' })
-  expect((await roost(['limits', 'nobody-here', '5'])).stderr).toBe('roost: caller is neither a username nor an IP address\n')
+  expect((await roost(['limits', 'no-such-name', '5'])).stderr).toBe('roost: caller is neither a username nor an IP address\n')
   expect((await roost(['limits', 'root'])).code).toBe(1)
   const [limit] = JSON.parse((await roost(['limits', '--json'])).stdout)
   expect(limit).toMatchObject({ address: '192.0.2.7', requests: 5 })

@@ -152,8 +152,8 @@ const AccountActions = ({ ctx, view, at, user, dormant }: PartProps & { ctx: Pic
     )}
     {user.state === 'active' && dormant && (
       <p class="dim">
-        They were away for {DORMANT_DAYS} days, and can be deactivated: no token or key of theirs works and they get no mails, until they sign in
-        again.
+        They have not been here in the past {DORMANT_DAYS} days, and can be deactivated: no token or key of theirs works and they get no mails, until
+        they sign in again. again.
       </p>
     )}
     {user.two_factor_enabled && user.admin && (
