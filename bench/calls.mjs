@@ -26,6 +26,9 @@ export const BELOW_BAR = [
   { reads: /^GET \/keys/, why: 'the key, then its user with everything that administrators see of them' },
 ]
 
+/** An address of a documentation network. */
+const address = (n) => `2001:db8::${n.toString(16)}`
+
 /** Query strings of reads; entries that do not use the first seeded objects say which they use. */
 const READS = {
   'GET /version': '',
@@ -36,6 +39,10 @@ const READS = {
   'GET /user/activities': '',
   'GET /audit_events': '',
   'GET /broadcast_messages': '',
+  'GET /admin/held_texts': '',
+  'GET /admin/request_limits': '',
+  'GET /admin/sign_in_providers': '',
+  'GET /admin/jobs': '',
   'GET /avatar': '?email=user1@example.com',
   'GET /user/status': '',
   'GET /users/:user_id/status': '',
@@ -495,6 +502,20 @@ const WRITES = {
     body: { message: 'y' },
   }),
   'DELETE /broadcast_messages/:id': async ({ post }) => ({ fill: { id: (await post('/broadcast_messages', { message: 'x' })).id } }),
+  'POST /admin/held_texts/:id/release': () => ({ skipped: 'no spam filter holds a text' }),
+  'DELETE /admin/held_texts/:id': () => ({ skipped: 'no spam filter holds a text' }),
+  'POST /admin/request_limits': ({ n }) => ({ body: { caller: address(n), requests: 9 } }),
+  'DELETE /admin/request_limits/:id': async ({ post, n }) => ({
+    fill: { id: (await post('/admin/request_limits', { caller: address(n), requests: 9 })).id },
+  }),
+  'POST /admin/sign_in_providers/:name/test': () => ({ skipped: 'no provider is configured' }),
+  'POST /admin/jobs/retry': () => ({}),
+  'POST /admin/jobs/:id/retry': () => ({ skipped: 'no job has failed' }),
+  'DELETE /admin/jobs/:id': () => ({ skipped: 'no job has failed' }),
+  'POST /admin/users/import': ({ n }) => ({
+    body: { text: `username,email,password\nlisted${n},listed${n}@example.com,long enough ${n}` },
+    few: true,
+  }),
   'POST /applications': ({ n }) => ({ body: { name: `${n}`, redirect_uri: 'https://ci.example.com/callback', scopes: 'api' } }),
   'DELETE /applications/:id': async ({ post }) => ({
     fill: { id: (await post('/applications', { name: 'x', redirect_uri: 'https://ci.example.com/callback', scopes: 'api' })).id },

@@ -15,6 +15,7 @@ const PAGES = {
   users: '/admin/users',
   'users, last page': `/admin/users?page=${Math.floor(USERS / 30)}`,
   'users by name': '/admin/users?sort=name_asc',
+  'users, changed last': '/admin/users?sort=updated_desc',
   'users that are blocked': '/admin/users?filter=blocked',
   'users by a search of few': '/admin/users?search_query=qux77',
   'users by a search of all': '/admin/users?search_query=person',
@@ -27,6 +28,7 @@ const PAGES = {
   'projects, largest first': '/admin/projects?sort=storage_size_desc',
   'projects by name': '/admin/projects?sort=name_asc',
   'projects, page 1,000': '/admin/projects?page=1000',
+  'projects, largest first, page 1,000': '/admin/projects?sort=storage_size_desc&page=1000',
   'projects that are archived': '/admin/projects?filter=archived',
   'projects that are deleted': '/admin/projects?filter=deleted',
   'projects by a search of few': '/admin/projects?name=qux77',
@@ -46,6 +48,11 @@ const PAGES = {
   'abuse reports': '/admin/abuse_reports',
   'held texts': '/admin/held_texts',
   applications: '/admin/applications',
+  "one's projects": '/dashboard',
+  'all projects, active last': '/explore',
+  'all projects by stars': '/explore?sort=stars_desc',
+  'all projects by name': '/explore?sort=name_asc',
+  'all projects with a topic': '/explore?topic=rare',
 }
 
 /** Pages of administration with many users, projects and lines of audit: their times, and as many statements as without. */
@@ -91,7 +98,7 @@ export async function administration(bench) {
     const many = await statementsOf(page)
     if (many > few[name] + SPARE) bench.figure(`statements of the page of ${name}, ${few[name]} without rows`, many, few[name] + SPARE, 'statements')
   }
-  for (const name of ['users', 'groups', 'projects', 'projects, largest first']) {
+  for (const name of ['users', 'groups', 'projects', 'projects, largest first', 'all projects, active last']) {
     const times = []
     for (let i = 0; i < bench.rounds; i++) {
       await bench.sql(`update projects set description = $1 where path = 'project7'`, [`Change ${i}`])

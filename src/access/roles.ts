@@ -61,15 +61,20 @@ export function groupLevel(groupId: SQLWrapper, userId: SQLWrapper): SQL<number>
  * by groups rather than for each project.
  */
 export function withLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper }, userId: SQLWrapper, atLeast: SQLWrapper): SQL {
-  return sql`(${project.namespace_id} in (
-      select n.id from ${namespaces} n where n.owner_id = ${userId}
-      union all select a.descendant_id from ${groupMembers} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
-        where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts})
-    or ${project.id} in (
-      select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${membershipCounts}
-      union all select s.project_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join ${projectShares} s on s.group_id = a.descendant_id
-        where m.user_id = ${userId} and least(s.group_access, m.access_level) >= ${atLeast} and ${membershipCounts} and ${shareCounts}))`
+  return sql`(${project.namespace_id} in (${levelNamespaces(userId, atLeast)}) or ${project.id} in (${levelProjects(userId, atLeast)}))`
 }
+
+/** Ids of the namespaces by which the user has a level on the projects in them. */
+export const levelNamespaces = (userId: SQLWrapper, atLeast: SQLWrapper): SQL =>
+  sql`select n.id from ${namespaces} n where n.owner_id = ${userId}
+    union all select a.descendant_id from ${groupMembers} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
+      where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts}`
+
+/** Ids of the projects on which the user has a level by themselves: as a member, or of a group that they are shared with. */
+export const levelProjects = (userId: SQLWrapper, atLeast: SQLWrapper): SQL =>
+  sql`select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${membershipCounts}
+    union all select s.project_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join ${projectShares} s on s.group_id = a.descendant_id
+      where m.user_id = ${userId} and least(s.group_access, m.access_level) >= ${atLeast} and ${membershipCounts} and ${shareCounts}`
 
 /** Ids of all projects on which the user has a level, in any way, as a subquery. */
 export function projectsWithLevel(userId: SQLWrapper, atLeast: SQLWrapper): SQL {

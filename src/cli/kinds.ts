@@ -19,6 +19,7 @@ import { importArchive, removeArchives } from '../services/projects/archives/imp
 import { importJob } from '../services/projects/import.js'
 import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
+import { templateJob } from '../services/projects/template.js'
 import { maintenance } from '../services/repository/push/maintenance-job.js'
 
 /** The kinds of jobs that this version runs; jobs of other kinds stay queued. */
@@ -35,6 +36,7 @@ export const kinds: AnyJob<Context>[] = [
   dueMergeRequests,
   resumeRemoval,
   importJob,
+  templateJob,
   exportProject,
   removeExports,
   importArchive,

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { heldTextsCommand, limitsCommand, providersCommand } from './commands/administration.js'
 import { auditCommand } from './commands/audit.js'
 import { backupCommand, restoreCommand } from './commands/backup.js'
 import { completionCommand } from './commands/completion.js'
@@ -40,6 +41,9 @@ function createProgram(version: string): Command {
     secretCommands,
     jobsCommand,
     auditCommand,
+    heldTextsCommand,
+    limitsCommand,
+    providersCommand,
     backupCommand,
     restoreCommand,
     importCommand,

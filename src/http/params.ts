@@ -277,6 +277,12 @@ export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => z.pipe(scalar.def
 export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string, shown: JsonSchema = {}) =>
   z.pipe(scalar.def.in as z.ZodTransform, shownWith(scalar.def.out.refine(holds, text), shown))
 
+/** One of a fixed set of numbers, such as the levels of roles. */
+export const oneOfNumbers = (numbers: number[]) => where(int(), (given) => numbers.includes(given), 'does not have a valid value', { enum: numbers })
+
+/** A group to share something with, up to a level and a day. */
+export const newShare = (levels: number[]) => ({ group_id: rowId(), group_access: oneOfNumbers(levels), expires_at: opt(date()) })
+
 const MAX_SEARCH = 255
 
 /** Adds keywords to the schema of a scalar in the reference; what is accepted does not change. */

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../http/endpoint.js'
 import type { Section } from '../http/openapi/document.js'
+import { administration } from './administration/index.js'
 import { applications } from './applications/index.js'
 import { auditEvents } from './audit-events/index.js'
 import { branches } from './branches/branches.js'
@@ -148,6 +149,11 @@ const subjects: Section[] = [
   { name: 'User agents', description: 'The clients that created issues and snippets; administrators only.', endpoints: userAgents },
   { name: 'Broadcast messages', description: 'Messages of the administrators for all pages.', endpoints: broadcastMessages },
   { name: 'Audit events', description: 'The audit log; administrators only.', endpoints: auditEvents },
+  {
+    name: 'Administration',
+    description: 'Held texts, limits of single callers, sign-in providers, jobs and files of users; administrators only.',
+    endpoints: administration,
+  },
   { name: 'Server', description: 'Version and metadata of the server.', endpoints: instance },
 ]
 

@@ -49,7 +49,7 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   },
   {
     of: ['POST /projects', 'POST /projects/user/:user_id'],
-    parameters: { template_name: [], template_project_id: [], use_custom_template: ['false'], group_with_project_templates_id: [] },
+    parameters: { template_name: [], group_with_project_templates_id: [] },
   },
   { of: ['POST /projects/:id/fork'], parameters: { mr_default_target_self: ['false'] } },
   {

@@ -298,6 +298,42 @@ it('doctor checks its repairs again, and reports remaining faults (SEC-259)', as
   expect((await roost(['doctor', '--repair'])).code).toBe(0)
 })
 
+it('held texts, limits of callers and providers are shown and changed (WB-392)', async () => {
+  const project = bodyOf(await call(service.url, 'POST', '/projects', { name: 'held', visibility: 'public' })).body as { id: number }
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query(
+    `insert into held_texts (user_id, project_id, kind, data, text, address, user_agent, created_at)
+      select 1, $1, 'issue', jsonb_build_object('title', 'From a shell ' || i), E'buy\n\\x1b[31mthis', '192.0.2.1', 'x', now() from generate_series(1, 2) i`,
+    [project.id],
+  )
+  await client.end()
+  const listed = await roost(['held-texts', '--json'])
+  const ids = listed.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).id)
+  expect(ids).toHaveLength(2)
+  expect((await roost(['held-texts'])).stdout).toContain(`${ids[0]}: issue of root in root/held\n  buy\n   [31mthis\n`)
+  expect(await roost(['held-texts', '--release', `${ids[0]}`])).toEqual({ code: 0, stdout: `text ${ids[0]} is published\n`, stderr: '' })
+  expect((await roost(['held-texts', '--remove', `${ids[1]}`])).code).toBe(0)
+  expect(await roost(['held-texts', '--remove', `${ids[1]}`])).toMatchObject({ code: 1, stderr: 'roost: Held Text Not Found\n' })
+  expect(bodyOf(await call(service.url, 'GET', `/projects/${project.id}/issues`)).body).toMatchObject([{ title: 'From a shell 2' }])
+
+  expect(await roost(['limits', '192.0.2.7', '5'])).toEqual({ code: 0, stdout: 'the limit of 192.0.2.7 is set\n', stderr: '' })
+  expect((await roost(['limits', 'no-such-name', '5'])).stderr).toBe('roost: caller is neither a username nor an IP address\n')
+  expect((await roost(['limits', 'root'])).code).toBe(1)
+  const [limit] = JSON.parse((await roost(['limits', '--json'])).stdout)
+  expect(limit).toMatchObject({ address: '192.0.2.7', requests: 5 })
+  expect((await roost(['limits'])).stdout).toContain('192.0.2.7')
+  expect((await roost(['limits', '--remove', `${limit.id}`])).code).toBe(0)
+  expect(bodyOf(await call(service.url, 'GET', '/admin/request_limits')).body).toEqual([])
+
+  expect(await roost(['providers', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' })
+  expect(await roost(['providers', '--test', 'none'])).toMatchObject({ code: 1, stderr: 'roost: Sign-in Provider Not Found\n' })
+})
+
 it('doctor, backup and its verification answer in JSON on request', async () => {
   expect(await roost(['doctor', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' })
   const saved = join(folder, 'saved')

@@ -178,8 +178,11 @@ describe('users', () => {
     await admin.open(at)
     expect((await admin.submit('Activate')).text).toContain('The account is active again.')
     await signedIn(busy)
-    await admin.open(`/admin/users/${busy.username}`)
-    const refused = await admin.submit('Deactivate')
+    const page = await admin.open(`/admin/users/${busy.username}`)
+    // what may not be done is not offered
+    expect(page.$('button:contains("Deactivate")').length).toBe(0)
+    const form = { _method: 'put', authenticity_token: String(page.$('[name=authenticity_token]').val()) }
+    const refused = await admin.post(`/admin/users/${busy.username}/deactivate`, form)
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('active in the past 90 days')])
   })
 
@@ -280,6 +283,21 @@ describe('groups and projects', () => {
         }
     expect(pages).toHaveLength(36)
     await t.ctx.db.write.execute(sql`delete from projects where namespace_id = ${group.id} and path <> 'p0'`)
+  })
+
+  it('are read in each order from an index (WB-302)', async () => {
+    const plans = await t.ctx.db.transaction(async (tx) => {
+      await tx.execute(sql`set local enable_sort = off`)
+      const planOf = async (order: string) => {
+        const { rows } = await tx.execute(
+          sql`explain select id from projects where marked_for_deletion_at is null order by ${sql.raw(order)} limit 30`,
+        )
+        return JSON.stringify(rows)
+      }
+      const orders = ['last_activity_at', '(repository_size + lfs_objects_size)', 'created_at', 'star_count']
+      return Promise.all(orders.map((order) => planOf(`${order} desc, id desc`)))
+    })
+    for (const plan of plans) expect(plan).toMatch(/Index (Only )?Scan Backward using projects_\w+_idx/)
   })
 
   it('are found, deleted by their typed path, restored, and removed at once (WB-173)', async () => {

@@ -62,6 +62,7 @@ const paths = () => [
   '/explore/groups',
   '/projects/new',
   '/projects/new?from=url',
+  '/projects/new?from=template',
   '/groups/new',
   ...[
     'edit',

@@ -115,6 +115,24 @@ describe('a new project (WB-150)', () => {
     expect(without.text).not.toContain('Import by address')
   })
 
+  it('begins with the files of a template (WB-391)', async () => {
+    const who = await aUser(t.ctx)
+    const template = await aProject(t.ctx, { creator: who, files: { 'start.txt': EVIL } })
+    const hidden = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
+    const browser = await signedIn(who)
+    const page = await browser.open('/projects/new?from=template')
+    expect(page.$('#templates option').attr('value')).toBe(template.fullPath)
+    for (const path of [hidden.fullPath, 'no/such', EVIL]) {
+      const refused = await browser.submit('Create project', { 'project[name]': 'Begun', 'project[template_project_id]': path })
+      expect([refused.status, browser.page?.$('#project_template_project_id').val()]).toEqual([422, path])
+      expect(faultAt(browser, 'project_template_project_id')).toContain('is not a project whose code you may read')
+    }
+    const made = await browser.submit('Create project', { 'project[template_project_id]': template.fullPath })
+    expect([made.at, made.text]).toEqual([`/${who.username}/begun`, expect.stringContaining('files of the template are being copied')])
+    await t.ctx.jobs.drain()
+    expect((await browser.open(made.at)).text).toContain('start.txt')
+  })
+
   it('and a new group are for those who are signed in; visibilities that are restricted are not offered', async () => {
     const stranger = new TestBrowser(t.url)
     expect((await stranger.open('/projects/new')).at).toContain('/users/sign_in')

@@ -320,7 +320,8 @@ describe('groups of a provider', () => {
 describe('testing a provider', () => {
   it('reads its metadata, and says if they cannot be read (WB-205)', async () => {
     const browser = aBrowser()
-    await browser.signIn(await anAdmin(t.ctx))
+    const admin = await anAdmin(t.ctx)
+    await browser.signIn(admin)
     const test = async (name: string) => {
       await browser.open('/admin/sign_in_providers')
       return browser.submit(`/admin/sign_in_providers/${name}/test`)
@@ -329,6 +330,16 @@ describe('testing a provider', () => {
     provider.down = true
     expect((await test('company')).$('.flash.alert').text()).toMatch(/^company: .*503\.$/)
     expect((await browser.open('/admin/sign_in_providers')).text).toContain('not reached')
+    // by the API (WB-392)
+    const listed = async () => (await t.api('get', '/admin/sign_in_providers', admin).expect(200)).body
+    expect(await listed()).toContainEqual(
+      expect.objectContaining({ name: 'company', kind: 'openid', enabled: true, last_check: expect.objectContaining({ good: false }) }),
+    )
+    provider.down = false
+    const { body } = await t.api('post', '/admin/sign_in_providers/company/test', admin).expect(200)
+    expect(body).toEqual({ good: true, message: expect.stringMatching(/^its metadata were read in \d+ ms$/) })
+    const company = (await listed()).find(({ name }: { name: string }) => name === 'company')
+    expect(company.last_check).toMatchObject({ ...body, checked_at: expect.any(String) })
   })
 })
 

@@ -98,6 +98,16 @@ export const projects = pgTable(
     index('projects_created_at_idx').on(t.created_at, t.id, t.marked_for_deletion_at),
     index('projects_visibility_idx').on(t.visibility, t.created_at, t.id, t.marked_for_deletion_at),
     index('projects_star_count_idx').on(t.star_count, t.id, t.marked_for_deletion_at),
+    index('projects_last_activity_at_idx').on(t.last_activity_at, t.id, t.marked_for_deletion_at, t.visibility),
+    index('projects_tag_list_idx').using('gin', t.tag_list),
+    // with what the sum is made of, so that a far page is read from the index alone
+    index('projects_storage_size_idx').on(
+      sql`(${t.repository_size} + ${t.lfs_objects_size})`,
+      t.id,
+      t.marked_for_deletion_at,
+      t.repository_size,
+      t.lfs_objects_size,
+    ),
     index('projects_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
     index('projects_forked_from_id_idx').on(t.forked_from_id),
   ],

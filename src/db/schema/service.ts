@@ -119,7 +119,7 @@ export const heldTexts = pgTable(
     noteable_type: text({ enum: NOTEABLES }),
     noteable_id: ref(),
     /** What the text is made from when it is released. */
-    data: jsonb().$type<Record<string, unknown>>().notNull(),
+    data: jsonb().notNull(),
     /** The text that the filter has marked. */
     text: text().notNull(),
     address: text().notNull(),

@@ -38,14 +38,15 @@ export const Release = z
       sources: z.array(z.strictObject({ format: z.enum(FORMATS), url: z.url() })),
       links: z.array(ReleaseLink),
     }),
-    _links: z.strictObject({ self: z.url(), edit_url: z.url() }),
+    _links: z.strictObject({ self: z.url(), edit_url: z.url().optional() }),
   })
   .meta({ id: 'Release', description: 'A release of a tag.' })
 
-/** The project of a release: what URLs need of it. */
+/** The project of a release: what URLs need of it, and whether the viewer may change its releases (WB-394). */
 interface Project {
   id: number
   fullPath: string
+  mayEdit: boolean
 }
 
 const escaped = (tag: string) => tag.split('/').map(encodeURIComponent).join('/')
@@ -96,6 +97,6 @@ export function presentRelease(
       sources,
       links: links.map((link) => presentReleaseLink(link, tag, project, view)),
     },
-    _links: { self: page, edit_url: `${page}/edit` },
+    _links: { self: page, ...(project.mayEdit && { edit_url: `${page}/edit` }) },
   }
 }

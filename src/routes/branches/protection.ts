@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
 import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/repository/branch.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, int, list, opt, orDefault, paging, searchText, where } from '../../http/params.js'
+import { bool, list, oneOfNumbers, opt, orDefault, paging, searchText } from '../../http/params.js'
 import { title } from '../../http/texts.js'
 import {
   changeProtectedBranch,
@@ -18,10 +18,9 @@ import {
 
 const access = onProjectSignedIn('manage_protection')
 const named = z.object({ name: z.string() })
-const VALID = 'does not have a valid value'
 
 /** 0 nobody, 30 developers, 40 maintainers. */
-const level = () => where(int(), (value) => [0, 30, 40].includes(value), VALID, { enum: [0, 30, 40] })
+const level = () => oneOfNumbers([0, 30, 40])
 const grants = () => opt(list(z.object({ access_level: level() })))
 
 /** Protected branches and tags (BR-9 to BR-14). */

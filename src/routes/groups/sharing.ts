@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { onGroupSignedIn } from '../../access/rules.js'
 import { GroupDetails } from '../../entities/groups/group.js'
 import { endpoint } from '../../http/endpoint.js'
-import { date, int, opt, rowId, where } from '../../http/params.js'
+import { newShare, rowId } from '../../http/params.js'
 import { shareGroup, unshareGroup } from '../../services/groups/shares.js'
 import { detailsOf } from './details.js'
 
@@ -17,11 +17,7 @@ export const groupSharing = [
     description: 'Direct members of the other group get access to the group and all in it, with at most this role.',
     answers: [409],
     access: onGroupSignedIn('manage_members'),
-    input: z.object({
-      group_id: rowId(),
-      group_access: where(int(), (level) => LEVELS.includes(level), 'does not have a valid value', { enum: LEVELS }),
-      expires_at: opt(date()),
-    }),
+    input: z.object(newShare(LEVELS)),
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
       await shareGroup(ctx, caller, subject, input)

@@ -76,6 +76,8 @@ const creation = {
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
   import_url: opt(importUrl()),
+  use_custom_template: opt(bool()),
+  template_project_id: opt(rowId()),
   ...attributes,
 }
 

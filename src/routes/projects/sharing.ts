@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
 import { presentShareLink, ShareLink } from '../../entities/projects/share-link.js'
 import { endpoint } from '../../http/endpoint.js'
-import { date, int, opt, rowId, where } from '../../http/params.js'
+import { newShare, rowId } from '../../http/params.js'
 import { shareProject, unshareProject } from '../../services/projects/shares.js'
 
 const LEVELS = [10, 20, 30, 40]
@@ -16,11 +16,7 @@ export const sharing = [
     description: 'Members of the group get access to the project, with at most this role.',
     answers: [409],
     access: onProjectSignedIn('manage_shares'),
-    input: z.object({
-      group_id: rowId(),
-      group_access: where(int(), (level) => LEVELS.includes(level), 'does not have a valid value', { enum: LEVELS }),
-      expires_at: opt(date()),
-    }),
+    input: z.object(newShare(LEVELS)),
     output: ShareLink,
     handler: async ({ ctx, caller, subject, input }) => presentShareLink(await shareProject(ctx, caller, subject, input)),
   }),

@@ -142,6 +142,9 @@ export const PLACES: Record<string, string> = {
   default_branch: 'The default branch.',
   initialize_with_readme: 'Create an initial commit with a README.md.',
   import_url: 'URL of a repository to import.',
+  use_custom_template: 'Begin with the files of the project `template_project_id`.',
+  template_project_id:
+    'Id of a project whose code the caller may read; only with `use_custom_template`. The files of its default branch become the first commit.',
   overwrite: 'Not supported: true is refused.',
   override_params: 'Not supported: refused.',
   upload: 'Not supported: refused. Download the archive.',

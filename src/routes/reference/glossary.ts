@@ -16,6 +16,9 @@ const IDS: [prefix: string, text: string][] = [
   ['/applications/', 'Id of the application.'],
   ['/broadcast_messages/', 'Id of the message.'],
   ['/suggestions/', 'Id of the suggestion.'],
+  ['/admin/held_texts/', 'Id of the text.'],
+  ['/admin/request_limits/', 'Id of the limit.'],
+  ['/admin/jobs/', 'Id of the job.'],
 ]
 
 const BROADCASTS = {
@@ -28,7 +31,15 @@ const BROADCASTS = {
   'Broadcast messages: dismissable': 'Whether readers can dismiss it.',
 }
 
-const TEXTS: Record<string, string> = { ...COMMON, ...PLACES, ...ISSUABLES, ...KEYS_AND_HOOKS, ...BROADCASTS }
+const ADMINISTRATION = {
+  'Administration: caller': 'A username, or an IP address for requests without a credential.',
+  'Administration: requests': 'The most requests in the period of the general limits; 0 is no limit.',
+  'Administration: name': 'The name of the provider in the configuration.',
+  'Administration: file': 'A file of comma-separated values, whose first line names the columns.',
+  'Administration: text': 'The same as text.',
+}
+
+const TEXTS: Record<string, string> = { ...COMMON, ...PLACES, ...ISSUABLES, ...KEYS_AND_HOOKS, ...BROADCASTS, ...ADMINISTRATION }
 
 /** The description of a parameter whose declaration has none. */
 export const glossary: Glossary = (name, { path, tag }) => {

@@ -21,7 +21,7 @@ import {
   updateRelease,
 } from '../../services/content/releases.js'
 
-const projectOf = ({ project }: ProjectSubject) => ({ id: project.id, fullPath: fullPathOf(project) })
+const projectOf = ({ project, can }: ProjectSubject) => ({ id: project.id, fullPath: fullPathOf(project), mayEdit: can('manage_release') })
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('manage_release')

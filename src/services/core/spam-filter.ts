@@ -58,8 +58,10 @@ const HELD = 'looks like spam. An administrator will read it, and publish it if 
 
 /** Tells the filter that it was wrong or right. */
 export async function teachFilter(ctx: Context, held: HeldText, spam: boolean): Promise<void> {
+  const settings = await readSettings(ctx)
+  if (!settings.spamfilter_enabled) return
   const [author] = await ctx.db.read.select({ username: users.username, email: users.email }).from(users).where(eq(users.id, held.user_id))
-  if (author) await ask(ctx, await readSettings(ctx), spam ? 'submit-spam' : 'submit-ham', held, author)
+  if (author) await ask(ctx, settings, spam ? 'submit-spam' : 'submit-ham', held, author)
 }
 
 type Asked = 'comment-check' | 'submit-ham' | 'submit-spam'

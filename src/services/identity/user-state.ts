@@ -63,7 +63,7 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
 }
 
 /** How long a user must have been away before they can be deactivated, in days. */
-const DORMANT_DAYS = 90
+export const DORMANT_DAYS = 90
 
 /** Deactivates a user who is not there any more, until they sign in again, and returns whether that changed anything (WB-350). */
 export async function deactivate(ctx: Context, id: number): Promise<boolean> {
@@ -102,11 +102,15 @@ export const userStateChanges = {
 }
 
 /** Whether a user has neither signed in nor used Git, a session or a token for so long. */
-async function isDormant(ctx: Context, tx: Transaction, { id, last_activity_on, current_sign_in_at }: typeof users.$inferSelect) {
+export async function isDormant(
+  ctx: Pick<Context, 'now'>,
+  db: Pick<Transaction, 'execute'>,
+  { id, last_activity_on, current_sign_in_at }: Pick<typeof users.$inferSelect, 'id' | 'last_activity_on' | 'current_sign_in_at'>,
+): Promise<boolean> {
   const since = new Date(ctx.now().getTime() - DORMANT_DAYS * 86_400_000)
   if ((last_activity_on !== null && last_activity_on > dayOf(since)) || (current_sign_in_at !== null && current_sign_in_at > since)) return false
   const used = sql`user_id = ${id} and last_used_at > ${since.toISOString()}::timestamptz`
-  const { rows } = await tx.execute(sql`select from ${sessions} where ${used} union all select from ${tokens} where ${used} limit 1`)
+  const { rows } = await db.execute(sql`select from ${sessions} where ${used} union all select from ${tokens} where ${used} limit 1`)
   return rows.length === 0
 }
 

@@ -1,4 +1,4 @@
-import { desc, eq } from 'drizzle-orm'
+import { desc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { onIssueSignedIn } from '../../access/issues.js'
 import { onMergeRequest } from '../../access/merge-requests.js'
@@ -12,13 +12,20 @@ import { audit } from '../core/audit.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { type HeldText, teachFilter } from '../core/spam-filter.js'
 import { findActiveUser } from '../identity/acting-users.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { createIssue, type NewIssue } from '../issuables/issues/create.js'
 import { aboutCommit, aboutIssue, aboutMergeRequest, aboutSnippet, type NoteableSubject } from '../notes/noteables.js'
 import { createNote, type ThreadColumns } from '../notes/write.js'
 
-export interface HeldRecord {
-  held: HeldText
-  author: Pick<typeof users.$inferSelect, 'username' | 'name' | 'created_at'>
+/** Characters of a text that lists show. */
+const MAX_SHOWN = 2_000
+
+export interface HeldRecord extends Pick<HeldText, 'id' | 'kind' | 'noteable_type' | 'address' | 'user_agent' | 'created_at'> {
+  /** The beginning of the text. */
+  text: string
+  /** Whether there is more of it. */
+  cut: boolean
+  author: UserRefRecord & { created_at: Date }
   /** The full path of the project; null for a personal snippet. */
   project: string | null
 }
@@ -26,11 +33,14 @@ export interface HeldRecord {
 /** The texts that wait for an administrator, the oldest last (WB-202). */
 export async function listHeldTexts({ db }: Context, paging: Paging): Promise<Page<HeldRecord>> {
   const { limit, offset } = limits(paging)
+  const { id, kind, noteable_type, address, user_agent, created_at, text } = heldTexts
   const [rows, total] = await Promise.all([
     db.write
       .select({
-        held: heldTexts,
-        author: { username: users.username, name: users.name, created_at: users.created_at },
+        ...{ id, kind, noteable_type, address, user_agent, created_at },
+        text: sql<string>`left(${text}, ${MAX_SHOWN})`,
+        cut: sql<boolean>`length(${text}) > ${MAX_SHOWN}`,
+        author: { ...userRefColumns(users), created_at: users.created_at },
         namespace: namespaces.full_path,
         path: projects.path,
       })
@@ -73,7 +83,7 @@ export async function removeText(ctx: Context, id: number): Promise<void> {
 const take = (ctx: Context, id: number, action: 'held_text_released' | 'held_text_removed'): Promise<HeldText> =>
   ctx.db.transaction(async (tx) => {
     const [held] = await tx.delete(heldTexts).where(eq(heldTexts.id, id)).returning()
-    if (!held) throw notFound()
+    if (!held) throw notFound('Held Text')
     const [author] = await tx.select({ username: users.username }).from(users).where(eq(users.id, held.user_id))
     await audit(ctx, tx, { action, target: { type: 'user', id: held.user_id, name: author?.username ?? '' }, changes: { kind: held.kind } })
     return held
@@ -83,10 +93,10 @@ async function publish(ctx: Context, author: SignedIn, { kind, project_id, notea
   const id = String(project_id)
   if (kind === 'issue') {
     const subject = await onProjectSignedIn('create_issue').find(ctx, author, { id })
-    await createIssue(ctx, author, subject, data as unknown as NewIssue)
+    await createIssue(ctx, author, subject, data as NewIssue)
   } else if (kind === 'snippet') {
     const subject = project_id === null ? null : await onProjectSignedIn('create_snippet').find(ctx, author, { id })
-    await createSnippet(ctx, author, subject, data as unknown as SnippetInput & { title: string })
+    await createSnippet(ctx, author, subject, data as SnippetInput & { title: string })
   } else {
     const { body, thread, at } = data as { body: string; thread: ThreadColumns; at: number | string }
     await createNote(ctx, author, await noteableOf(ctx, author, { type: noteable_type, id, at: String(at) }), { body }, thread)

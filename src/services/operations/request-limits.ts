@@ -1,6 +1,7 @@
 import { desc, eq } from 'drizzle-orm'
 import ipaddr from 'ipaddr.js'
 import type { Context } from '../../context.js'
+import { onlyRow } from '../../db/only-row.js'
 import { requestLimits, users } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { audit } from '../core/audit.js'
@@ -35,7 +36,7 @@ export const listOwnLimits = ({ db }: Context): Promise<OwnLimit[]> =>
     .limit(MAX_OWN_LIMITS)
 
 /** Gives a user, by name, or an address a limit of its own, in place of the one that it has. */
-export async function setOwnLimit(ctx: Context, caller: string, requests: number): Promise<void> {
+export async function setOwnLimit(ctx: Context, caller: string, requests: number): Promise<OwnLimit> {
   const faults: Record<string, string[]> = {}
   const address = ipaddr.isValid(caller) ? ipaddr.process(caller).toString() : null
   const user = address === null ? await findUserByName(ctx, caller) : null
@@ -43,22 +44,24 @@ export async function setOwnLimit(ctx: Context, caller: string, requests: number
   if (!(requests >= 0 && requests <= MAX_REQUESTS)) faults['requests'] = [`must be between 0 and ${MAX_REQUESTS}`]
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   const user_id = user?.id ?? null
-  await ctx.db.transaction(async (tx) => {
+  const made = await ctx.db.transaction(async (tx) => {
     await lockName(tx, 'request limits')
     const held = user_id === null ? eq(requestLimits.address, address ?? '') : eq(requestLimits.user_id, user_id)
     await tx.delete(requestLimits).where(held)
     if ((await tx.$count(requestLimits)) >= MAX_OWN_LIMITS) throw invalidRecord({ caller: [`cannot be added: there are ${MAX_OWN_LIMITS}`] })
-    await tx.insert(requestLimits).values({ user_id, address, requests, created_at: ctx.now() })
+    const row = onlyRow(await tx.insert(requestLimits).values({ user_id, address, requests, created_at: ctx.now() }).returning())
     const target = user ? { type: 'user' as const, id: user.id, name: user.username } : { type: 'settings' as const, id: null, name: address ?? '' }
     await audit(ctx, tx, { action: 'request_limit_set', target, changes: { requests } })
+    return { id: row.id, username: user?.username ?? null, address, requests, created_at: row.created_at }
   })
   ctx.caches.settings.invalidate()
+  return made
 }
 
 export async function removeOwnLimit(ctx: Context, id: number): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [removed] = await tx.delete(requestLimits).where(eq(requestLimits.id, id)).returning()
-    if (!removed) throw notFound()
+    if (!removed) throw notFound('Request Limit')
     const { user_id, address } = removed
     const [user] = user_id === null ? [] : await tx.select({ username: users.username }).from(users).where(eq(users.id, user_id))
     const target = { type: user ? ('user' as const) : ('settings' as const), id: user_id, name: user?.username ?? address ?? '' }

@@ -24,8 +24,9 @@ import { recordArchive } from './archives/import.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { readImportUrl, recordImport } from './import.js'
 import { cancelReservation, endReservation, lockReservation, reserveProject } from './reservations.js'
+import { readTemplate, recordTemplate, type TemplateChoice } from './template.js'
 
-export interface NewProject extends ProjectAttributes {
+export interface NewProject extends ProjectAttributes, TemplateChoice {
   name?: string | undefined
   path?: string | undefined
   namespace_id?: number | undefined
@@ -40,15 +41,19 @@ export interface NewProject extends ProjectAttributes {
 export async function createProject(ctx: Context, caller: SignedIn, given: NewProject): Promise<number> {
   const settings = await readSettings(ctx)
   const target = await targetNamespace(ctx, caller, given.namespace_id)
+  const template = (await readTemplate(ctx, caller, given))?.project ?? null
+  if (template && (given.import_url !== undefined || given.archive || given.initialize_with_readme))
+    throw invalidRecord({ template_project_id: ["can't be given together with other contents"] })
   const planned: PlannedProject = {
     given,
     settings,
     target,
     path: given.path || pathFromName(given.name ?? ''),
     name: given.name || (given.path ?? ''),
-    branch: given.default_branch || ctx.config.defaultBranch,
+    branch: given.default_branch || (template?.default_branch ?? ctx.config.defaultBranch),
     storage: pickStorage(ctx, settings),
     importUrl: given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme),
+    template: template?.id ?? null,
   }
   const id = await reserveProject(ctx, planned.storage)
   const insert = () => ctx.db.transaction((tx) => insertProject(ctx, tx, caller, id, planned))
@@ -76,11 +81,13 @@ interface PlannedProject {
   branch: string
   storage: string
   importUrl: string | null
+  /** The id of the project whose files it begins with. */
+  template: number | null
 }
 
 /** Inserts a project with a reserved id and everything that belongs to it, and creates its repository. */
 async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id: number, planned: PlannedProject): Promise<void> {
-  const { given, settings, target, name, path, branch, storage, importUrl } = planned
+  const { given, settings, target, name, path, branch, storage, importUrl, template } = planned
   const now = ctx.now()
   // read again with a lock: the group may be deleted, renamed or made less visible concurrently (SEC-132)
   const [, namespace] = await settleAll([lockReservation(tx, id), lockNamespace(tx, target.id)])
@@ -101,7 +108,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
       visibility,
       storage,
       default_branch: branch,
-      import_status: importUrl === null && !given.archive ? 'none' : 'scheduled',
+      import_status: importUrl === null && !given.archive && template === null ? 'none' : 'scheduled',
       created_at: now,
       updated_at: now,
       last_activity_at: now,
@@ -114,11 +121,16 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
   await settleAll([
     row,
     claimRoute(tx, `${namespace.full_path}/${path}`, { project_id: id }),
-    audit(ctx, tx, { action: 'project_created', target: { type: 'project', id, name: `${namespace.full_path}/${path}` } }),
+    audit(ctx, tx, {
+      action: 'project_created',
+      target: { type: 'project', id, name: `${namespace.full_path}/${path}` },
+      ...(template !== null && { changes: { template_project_id: template } }),
+    }),
     target.personal && tx.insert(members).values(membership),
     recordEvent(tx, event),
     given.archive && recordArchive(ctx, tx, id, given.archive),
     importUrl !== null && recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: branchOf }),
+    template !== null && recordTemplate(tx, { project: id, template, user: caller.user.id }),
     // before the transaction commits, so that every project row has a repository
     ctx.git.create({ storage, id, kind: 'project' }, branch),
     endReservation(tx, id),

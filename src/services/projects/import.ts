@@ -118,6 +118,16 @@ function reasonOf(error: unknown): string {
 const fetchImport = async (ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> =>
   fillRepository(ctx, repository, { id, default_branch, source: await sourceOf(ctx, ctx.encryption.open(sealed, importPurpose(id))) }, signal)
 
+/** Empties the repository of a new project that is beyond the limit of its size, and throws TooLarge. */
+export async function refuseTooLarge(ctx: Context, repository: GitRepository): Promise<void> {
+  const limit = await repositoryLimit(ctx)
+  if (limit === null || (await repository.size()) <= limit) return
+  const head = await repository.headBranch()
+  await ctx.git.remove(repository.key)
+  await ctx.git.create(repository.key, head ?? 'main')
+  throw new TooLarge('the repository is too large')
+}
+
 /** The source of an import into an empty repository. */
 export interface RepositorySource {
   /** The id of the project. */
@@ -135,13 +145,8 @@ export async function fillRepository(ctx: Context, repository: GitRepository, fi
   const head = await repository.remoteHead(source, signal)
   const limit = (await repositoryLimit(ctx)) ?? undefined
   await repository.fetch(source, signal, { bytes: limit, refspecs })
-  // a fast fetch can end before its size is first checked; the repository has no other content yet
-  if (limit !== undefined && (await repository.size()) > limit) {
-    const head = await repository.headBranch()
-    await ctx.git.remove(repository.key)
-    await ctx.git.create(repository.key, head ?? 'main')
-    throw new TooLarge('the repository is too large')
-  }
+  // a fast fetch can end before its size is first checked
+  await refuseTooLarge(ctx, repository)
   const branches = await repository.refs('refs/heads/')
   const defaultBranch = [default_branch, head].find((name) => name !== null && branches.some((branch) => branch.name === `refs/heads/${name}`))
   if (defaultBranch) {

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, type Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
+import { ANY_LEVEL, levelNamespaces, levelProjects, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
 import { readableCode, restorableProjects, type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { inIds } from '../../db/conditions.js'
@@ -85,18 +85,22 @@ const user = sql`${sql.placeholder('user')}::bigint`
 const isFeatureOpen = (feature: SQL, viewerKind: ViewerKind) =>
   viewerKind === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
-const inGroup = (group: Placeholder) => eq(projects.namespace_id, group)
-const inTree = (group: Placeholder) =>
-  sql`${projects.namespace_id} in (select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group})`
-const sharedWith = (group: Placeholder) =>
-  sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts})`
+/** Arrays, because Postgres then reads what is in them, and does not look through all projects in the order of the list. */
+const amongIds = (found: SQL) => sql`${projects.id} = any(array(${found}))`
+const amongNamespaces = (found: SQL) => sql`${projects.namespace_id} = any(array(${found}))`
+const amongLevel = (atLeast: SQLWrapper) => sql`(${amongNamespaces(levelNamespaces(user, atLeast))} or ${amongIds(levelProjects(user, atLeast))})`
+
+const treeOf = (group: Placeholder) => sql`select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group}`
+const sharedWith = (group: Placeholder) => sql`select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts}`
+const orShared = (namespace: SQLWrapper, group: Placeholder) =>
+  amongIds(sql`select o.id from projects o where o.namespace_id = any(array(${namespace})) union all ${sharedWith(group)}`)
 
 const GROUP_SCOPES = {
-  direct: inGroup,
-  tree: inTree,
-  shared: sharedWith,
-  'direct or shared': (group: Placeholder) => sql`(${inGroup(group)} or ${sharedWith(group)})`,
-  'tree or shared': (group: Placeholder) => sql`(${inTree(group)} or ${sharedWith(group)})`,
+  direct: (group: Placeholder) => eq(projects.namespace_id, group),
+  tree: (group: Placeholder) => amongNamespaces(treeOf(group)),
+  shared: (group: Placeholder) => amongIds(sharedWith(group)),
+  'direct or shared': (group: Placeholder) => orShared(sql`select ${group}::bigint`, group),
+  'tree or shared': (group: Placeholder) => orShared(treeOf(group), group),
 }
 type GroupScope = keyof typeof GROUP_SCOPES
 
@@ -144,13 +148,14 @@ const FILTERS = {
     cacheable: false,
   },
   owned: {
-    where: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
-      union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
+    where: () =>
+      amongNamespaces(sql`select n.id from ${namespaces} n where n.owner_id = ${user}
+        union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts}`),
     value: ({ owned }) => owned || undefined,
   },
-  membership: { where: () => withLevel(projects, user, ANY_LEVEL), value: ({ membership }) => membership || undefined },
+  membership: { where: () => amongLevel(ANY_LEVEL), value: ({ membership }) => membership || undefined },
   starred: {
-    where: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
+    where: () => amongIds(sql`select s.project_id from project_stars s where s.user_id = ${user}`),
     value: ({ starred }) => starred || undefined,
     cacheable: false,
   },
@@ -164,7 +169,7 @@ const FILTERS = {
     value: ({ with_merge_requests_enabled }) => with_merge_requests_enabled || undefined,
   },
   min_access_level: {
-    where: (level) => withLevel(projects, user, sql`${level}::integer`),
+    where: (level) => amongLevel(sql`${level}::integer`),
     value: ({ min_access_level }) => min_access_level,
   },
   ...rowFilters(sql`${projects.id}`),
@@ -179,7 +184,7 @@ const FILTERS = {
     cacheable: false,
   },
   topic: {
-    where: (topics) => sql`${projects.tag_list} @> ${topics}::text[]`,
+    where: (topics) => amongIds(sql`select o.id from projects o where o.tag_list @> ${topics}::text[]`),
     value: ({ topic }) => (topic && topic.length > 0 ? topic : undefined),
   },
   custom_attributes: {

@@ -170,6 +170,18 @@ describe('POST /projects/:id/releases', () => {
     expect((await t.api('get', `${project.path}/releases`, creator).expect(200)).body).toEqual([body])
   })
 
+  it('has the address of its form for those who may change it (WB-394)', async () => {
+    const [developer, reporter] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { visibility: 'public', developer, reporter, files: { 'a.txt': 'a' } })
+    await release(project, { tag_name: 'v1', ref: 'main' }, project.creator).expect(201)
+    const page = `${t.ctx.links.project(project.fullPath)}/-/releases/v1`
+    for (const path of [releaseOf(project, 'v1'), `${project.path}/releases`])
+      for (const who of [developer, reporter, null]) {
+        const { body } = await t.api('get', path, who).expect(200)
+        expect([body].flat()[0]._links).toEqual({ self: page, ...(who === developer && { edit_url: `${page}/edit` }) })
+      }
+  })
+
   it('the sources of a release can be downloaded, without an account where the project is public (RL-3, RE-6)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
     await t.api('post', `${project.path}/repository/tags`, project.creator).send({ tag_name: 'v/1+2', ref: 'main' }).expect(201)

@@ -3,15 +3,44 @@ import type { Client } from 'ldapts'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { unavailableIn } from '../../../lib/unavailable.js'
-import { recordCheck } from '../../core/last-checks.js'
+import { type LastCheck, readChecks, recordCheck } from '../../core/last-checks.js'
 import { bindService, withDirectory } from './ldap-directory.js'
 import { discover } from './openid.js'
-import { configuredProviders } from './sign-on.js'
+import { configuredProviders, signOnProviders } from './sign-on.js'
 
 /** How long a provider may take. */
 const TIMEOUT_MS = 5_000
 
 type Provider = ReturnType<typeof configuredProviders>[number]
+
+/** A provider of the configuration. */
+export interface ListedProvider {
+  provider: Provider
+  kind: 'openid' | 'ldap' | 'header'
+  /** Where it is; null for a header. */
+  address: string | null
+  /** Whether people can sign in with it. */
+  on: boolean
+  /** What the last test has found. */
+  check: LastCheck | null
+}
+
+/** All providers of the configuration, also those that are switched off (WB-205). */
+export async function listProviders(ctx: Context): Promise<ListedProvider[]> {
+  const { openid, ldap, header } = await signOnProviders(ctx)
+  const on = new Set([...openid, ...ldap, ...(header ? [header] : [])].map(({ name }) => name))
+  const checks = await readChecks(ctx)
+  return configuredProviders(ctx).map((provider) => ({
+    provider,
+    ...('issuer' in provider
+      ? { kind: 'openid', address: provider.issuer }
+      : 'url' in provider
+        ? { kind: 'ldap', address: provider.url }
+        : { kind: 'header', address: null }),
+    on: on.has(provider.name),
+    check: checks.get(`provider ${provider.name}`) ?? null,
+  }))
+}
 
 /** Whether a provider can be asked at all: a header comes with each request. */
 export const canBeChecked = (provider: Provider): boolean => 'issuer' in provider || 'url' in provider
@@ -19,7 +48,7 @@ export const canBeChecked = (provider: Provider): boolean => 'issuer' in provide
 /** Asks a provider: discovery, or a bind with the account of the service; says what came of it (WB-205). */
 export async function checkProvider(ctx: Context, name: string): Promise<{ good: boolean; message: string }> {
   const provider = configuredProviders(ctx).find((each) => each.name === name)
-  if (!provider || !canBeChecked(provider)) throw notFound()
+  if (!provider || !canBeChecked(provider)) throw notFound('Sign-in Provider')
   const began = performance.now()
   const late = new AbortController()
   const result = await Promise.race([

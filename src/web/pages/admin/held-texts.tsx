@@ -12,13 +12,31 @@ import { adminUserPath } from './parts.js'
 
 const AT = '/admin/held_texts'
 const PER_PAGE = 20
-/** Characters of a text that the list shows. */
-const MAX_SHOWN = 2_000
 const WHAT = { Issue: 'an issue', MergeRequest: 'a merge request', Snippet: 'a snippet', Commit: 'a commit' }
 
-function titleOf({ held, project }: HeldRecord): string {
-  const what = held.kind === 'note' ? `Comment on ${WHAT[held.noteable_type ?? 'Issue']}` : held.kind === 'issue' ? 'Issue' : 'Snippet'
+function titleOf({ kind, noteable_type, project }: HeldRecord): string {
+  const what = kind === 'note' ? `Comment on ${WHAT[noteable_type ?? 'Issue']}` : kind === 'issue' ? 'Issue' : 'Snippet'
   return project === null ? what : `${what} in`
+}
+
+/** Characters of a text that are shown before it is unfolded, if it has as many again. */
+const MAX_UNFOLDED = 500
+
+function HeldWords({ text, cut }: Pick<HeldRecord, 'text' | 'cut'>) {
+  const points = [...text]
+  const long = points.length > 2 * MAX_UNFOLDED
+  const whole = text + (cut ? '…' : '')
+  return (
+    <>
+      <p class="plain-text">{long ? `${points.slice(0, MAX_UNFOLDED).join('')}…` : whole}</p>
+      {long && (
+        <details class="picks">
+          <summary>{cut ? 'More of it' : 'All of it'}</summary>
+          <p class="plain-text">{whole}</p>
+        </details>
+      )}
+    </>
+  )
 }
 
 /** What the spam filter has marked (WB-202). */
@@ -39,27 +57,24 @@ export const heldTextsPage = page({
           </p>
           <Rows empty="No text is held.">
             {items.map((record) => {
-              const { held, author, project } = record
-              const what = `the ${held.kind} of ${author.username}`
+              const { id, kind, text, cut, created_at, author, project } = record
+              const what = `the ${kind} of ${author.username}`
               return (
                 <Row
-                  key={held.id}
+                  key={id}
                   actions={
                     <>
-                      <ActionButton view={view} action={`${AT}/${held.id}/release`} label="Not spam" what={what} />
-                      <ActionButton view={view} action={`${AT}/${held.id}`} method="DELETE" label="Spam" what={what} class="danger" />
+                      <ActionButton view={view} action={`${AT}/${id}/release`} label="Not spam" what={what} />
+                      <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Spam" what={what} class="danger" />
                     </>
                   }
                 >
                   <span class="within">
                     <strong>{titleOf(record)}</strong> {project !== null && <a href={`${prefix}/${inUrl(project)}`}>{project}</a>}
                   </span>
-                  <p class="plain-text">
-                    {held.text.slice(0, MAX_SHOWN)}
-                    {held.text.length > MAX_SHOWN && '…'}
-                  </p>
+                  <HeldWords text={text} cut={cut} />
                   <span class="dim within">
-                    By <a href={prefix + adminUserPath(author.username)}>{author.name}</a>, <Time at={held.created_at} />; the account was made{' '}
+                    By <a href={prefix + adminUserPath(author.username)}>{author.name}</a>, <Time at={created_at} />; the account was made{' '}
                     <Time at={author.created_at} />
                   </span>
                 </Row>

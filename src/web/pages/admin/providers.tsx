@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { str } from '../../../http/params.js'
-import { type LastCheck, readChecks } from '../../../services/core/last-checks.js'
-import { canBeChecked, checkProvider } from '../../../services/identity/sign-in/provider-check.js'
-import { configuredProviders, labelOf, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
+import type { LastCheck } from '../../../services/core/last-checks.js'
+import { canBeChecked, checkProvider, listProviders } from '../../../services/identity/sign-in/provider-check.js'
+import { labelOf } from '../../../services/identity/sign-in/sign-on.js'
 import { ActionButton } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
@@ -12,19 +12,13 @@ import { form, page, Redirect } from '../../page.js'
 
 const AT = '/admin/sign_in_providers'
 
-type Provider = ReturnType<typeof configuredProviders>[number]
-
-/** How a provider is asked, and where it is. */
-const kindOf = (provider: Provider): string =>
-  'issuer' in provider ? `OpenID Connect, ${provider.issuer}` : 'url' in provider ? `LDAP, ${provider.url}` : 'A header of a trusted proxy'
+const KINDS = { openid: 'OpenID Connect', ldap: 'LDAP', header: 'A header of a trusted proxy' }
 
 export const providersPage = page({
   at: AT,
   access: adminPage,
   async show({ ctx, view }) {
-    const { openid, ldap, header } = await signOnProviders(ctx)
-    const checks = await readChecks(ctx)
-    const on = new Set([...openid, ...ldap, ...(header ? [header] : [])].map(({ name }) => name))
+    const providers = await listProviders(ctx)
     return {
       title: 'Sign-in providers',
       body: (
@@ -34,7 +28,7 @@ export const providersPage = page({
             <a href={`${view.links.prefix}/admin/application_settings/sign_in`}>setting</a> switches them off.
           </p>
           <Rows empty="No provider is configured: people sign in with passwords of this service.">
-            {configuredProviders(ctx).map((provider) => (
+            {providers.map(({ provider, kind, address, on, check }) => (
               <Row
                 key={provider.name}
                 actions={
@@ -42,16 +36,16 @@ export const providersPage = page({
                 }
               >
                 <span>
-                  <strong>{labelOf(provider)}</strong> <span class="dim">{provider.name}</span>{' '}
-                  {on.has(provider.name) ? <Badge kind="success">on</Badge> : <Badge kind="waiting">switched off</Badge>}
+                  <strong>{labelOf(provider)}</strong> {labelOf(provider) !== provider.name && <span class="dim">{provider.name}</span>}{' '}
+                  {on ? <Badge kind="success">on</Badge> : <Badge kind="waiting">switched off</Badge>}
                 </span>
-                <span class="dim">{kindOf(provider)}</span>
+                <span class="dim">{address === null ? KINDS[kind] : `${KINDS[kind]}, ${address}`}</span>
                 <span class="dim">
                   {provider.create_accounts ? 'Makes accounts' : 'Makes no accounts'}
                   {provider.link_by_address && ', connects accounts by their address'}
                   {provider.second_factor && ', asks for the second factor itself'}
                 </span>
-                <Checked check={checks.get(`provider ${provider.name}`)} />
+                <Checked check={check} />
               </Row>
             ))}
           </Rows>
@@ -62,7 +56,7 @@ export const providersPage = page({
 })
 
 /** What the last test has found. */
-const Checked = ({ check }: { check: LastCheck | undefined }) =>
+const Checked = ({ check }: { check: LastCheck | null }) =>
   check ? (
     <span>
       <Badge kind={check.good ? 'success' : 'danger'}>{check.good ? 'reached' : 'not reached'}</Badge>{' '}

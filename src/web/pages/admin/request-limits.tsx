@@ -95,8 +95,8 @@ export const requestLimitsPage = page({
             ))}
           </Rows>
           <h2>Set a limit</h2>
-          <FormFaults view={view} fields={['caller', 'requests']} />
-          <FormTag view={view} action={AT}>
+          <FormTag view={view} action={AT} class="form inline">
+            <FormFaults view={view} fields={['caller', 'requests']} />
             <Field view={view} name="caller" label="Username or IP address" autocomplete="off" required />
             <Field view={view} name="requests" label="Requests in a period" type="number" inputmode="numeric" hint="0: no limit" required />
             <Submit label="Set limit" />

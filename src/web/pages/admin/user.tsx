@@ -14,7 +14,7 @@ import { unlinkIdentity } from '../../../services/identity/sign-in/identities.js
 import { disableSecondFactor } from '../../../services/identity/sign-in/second-factor.js'
 import { approveUser, refuseUser } from '../../../services/identity/sign-in/sign-up.js'
 import { getToken, listTokens, markRevoked } from '../../../services/identity/tokens.js'
-import { activate, deactivate, setBlocked } from '../../../services/identity/user-state.js'
+import { activate, DORMANT_DAYS, deactivate, isDormant, setBlocked } from '../../../services/identity/user-state.js'
 import { findUserByName, loadUser, type User, type UserRecord } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { Avatar } from '../../components/avatar.js'
@@ -68,7 +68,11 @@ export const adminUserPage = page({
   input: z.object(named),
   async show({ ctx, caller, input, view }) {
     const found = await accountOf(ctx, input)
-    const [user, credentials] = await Promise.all([loadUser(ctx, found.id), credentialsOf(ctx, caller, found)])
+    const [user, credentials, dormant] = await Promise.all([
+      loadUser(ctx, found.id),
+      credentialsOf(ctx, caller, found),
+      isDormant(ctx, ctx.db.write, found),
+    ])
     const at = adminUserPath(user.username)
     return {
       title: user.name,
@@ -105,7 +109,7 @@ export const adminUserPage = page({
               What they did
             </a>
           </p>
-          <AccountActions ctx={ctx} view={view} at={at} user={user} />
+          <AccountActions ctx={ctx} view={view} at={at} user={user} dormant={dormant} />
           <CredentialLists view={view} at={at} user={user} credentials={credentials} />
           <Removal view={view} at={at} user={user} />
         </AdminLayout>
@@ -120,7 +124,7 @@ interface PartProps {
   user: UserRecord
 }
 
-const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context, 'mail' | 'config'> }) => (
+const AccountActions = ({ ctx, view, at, user, dormant }: PartProps & { ctx: Pick<Context, 'mail' | 'config'>; dormant: boolean }) => (
   <>
     <h2>Account</h2>
     <div class="toolbar">
@@ -133,7 +137,7 @@ const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context
       {ctx.config.impersonation && mayBeImpersonated(user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
       {user.state === 'deactivated' && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
       {maySignIn(user) && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
-      {user.state === 'active' && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
+      {user.state === 'active' && dormant && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
       {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
       {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
       {ctx.mail && maySignIn(user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
@@ -146,8 +150,11 @@ const AccountActions = ({ ctx, view, at, user }: PartProps & { ctx: Pick<Context
     {user.state === 'deactivated' && (
       <p class="dim">No token or key of theirs works and they get no mails, until they sign in again or are activated.</p>
     )}
-    {user.state === 'active' && (
-      <p class="dim">Who was away for 90 days can be deactivated: no token or key of theirs works and they get no mails, until they sign in again.</p>
+    {user.state === 'active' && dormant && (
+      <p class="dim">
+        They have not been here in the past {DORMANT_DAYS} days, and can be deactivated: no token or key of theirs works and they get no mails, until
+        they sign in again. again.
+      </p>
     )}
     {user.two_factor_enabled && user.admin && (
       <p class="dim">

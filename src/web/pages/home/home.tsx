@@ -98,6 +98,8 @@ export const explorePage = page({
     const wantedTopic = topic || tag || undefined
     const { items, total } = await listProjects(ctx, caller, {
       search: name,
+      // they may be a hundred thousand, and are counted again after each change
+      uncounted: true,
       archived: false,
       topic: wantedTopic === undefined ? undefined : [wantedTopic],
       with_programming_language: language,
@@ -131,7 +133,7 @@ export const explorePage = page({
             </form>
           </search>
           <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There is no such project that you may see." />
-          <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
+          <Pager view={view} page={number} perPage={PER_PAGE} total={total} counted={false} />
         </>
       ),
     }

@@ -8,14 +8,24 @@ import { pathFromName } from '../../../rules/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { createGroup } from '../../../services/groups/create.js'
-import { createProject } from '../../../services/projects/create.js'
+import { createProject, type NewProject } from '../../../services/projects/create.js'
+import { listProjects } from '../../../services/projects/list.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { Checkbox, type Choice, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { projectsOf } from '../../components/projects.js'
 import { visibilityChoices } from '../../components/visibility.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 
 const VISIBILITIES = ['private', 'internal', 'public'] as const satisfies Visibility[]
+
+/** Paths of the caller's projects, those with the latest activity first. */
+async function templatesFor(ctx: Context, caller: SignedIn): Promise<string[]> {
+  const filter = { membership: true, archived: false, order_by: 'last_activity_at', sort: 'desc', page: 1, per_page: MAX_TEMPLATES } as const
+  const { items } = await listProjects(ctx, caller, filter)
+  const records = await projectsOf(ctx, caller.user, items)
+  return records.filter(({ project }) => !project.empty_repo).map(({ namespace, project }) => `${namespace.full_path}/${project.path}`)
+}
 
 /** The caller's own namespace and the groups that they may create in, with the one that a link has named. */
 async function placesFor(ctx: Context, caller: SignedIn, what: 'project' | 'subgroup', named: number | undefined): Promise<Choice[]> {
@@ -25,7 +35,9 @@ async function placesFor(ctx: Context, caller: SignedIn, what: 'project' | 'subg
   return groups.map(({ id, full_path }) => ({ value: String(id), label: full_path }))
 }
 
-type Way = 'blank' | 'url' | 'archive'
+type Way = 'blank' | 'template' | 'url' | 'archive'
+/** How many projects are offered as templates; the path of any other can be typed. */
+const MAX_TEMPLATES = 100
 
 const Ways = ({ view, ways, way, within }: { view: PageView; ways: [Way, string][]; way: Way; within: string }) => (
   <nav class="tabs" aria-label="Ways to make a project">
@@ -43,12 +55,15 @@ const Ways = ({ view, ways, way, within }: { view: PageView; ways: [Way, string]
 export const newProjectPage = page({
   at: '/projects/new',
   access: signedIn,
-  input: z.object({ namespace_id: opt(rowId()), from: opt(oneOf(['url', 'archive'])) }),
+  input: z.object({ namespace_id: opt(rowId()), from: opt(oneOf(['template', 'url', 'archive'])) }),
   async show({ ctx, caller, input, view }) {
     const { user } = caller
     const groups = await placesFor(ctx, caller, 'project', input.namespace_id)
     const way = input.from ?? 'blank'
-    const ways: [Way, string][] = [['blank', 'Blank']]
+    const ways: [Way, string][] = [
+      ['blank', 'Blank'],
+      ['template', 'From a template'],
+    ]
     if (view.settings.import_sources.includes('git')) ways.push(['url', 'Import by address'])
     if (user.admin) ways.push(['archive', 'From an archive'])
     const within = input.namespace_id === undefined ? '' : String(input.namespace_id)
@@ -57,9 +72,27 @@ export const newProjectPage = page({
       body: (
         <div class="page-form">
           <h1>New project</h1>
-          {ways.length > 1 && <Ways view={view} ways={ways} way={way} within={within} />}
+          <Ways view={view} ways={ways} way={way} within={within} />
           <FormTag view={view} action={`/projects${way === 'blank' ? '' : `?from=${way}`}`} files={way === 'archive'} once>
-            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'import_url', 'archive', 'description']} />
+            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'import_url', 'archive', 'description', 'template_project_id']} />
+            {way === 'template' && (
+              <>
+                <Field
+                  view={view}
+                  name="project[template_project_id]"
+                  label="Template"
+                  list="templates"
+                  autofocus
+                  hint="The path (group/project) of a project whose code you may read. The files of its default branch become the first commit, in your name; its history, issues and settings stay behind."
+                  required
+                />
+                <datalist id="templates">
+                  {(await templatesFor(ctx, caller)).map((path) => (
+                    <option key={path} value={path} />
+                  ))}
+                </datalist>
+              </>
+            )}
             {way === 'archive' && (
               <Field
                 view={view}
@@ -77,6 +110,7 @@ export const newProjectPage = page({
                 name="project[import_url]"
                 label="Address of the repository"
                 type="url"
+                autofocus
                 hint="https, http or git; a user and password may be in it, and are not shown again. All branches and tags are fetched."
                 required
               />
@@ -89,7 +123,7 @@ export const newProjectPage = page({
                 value={within}
                 choices={[{ value: '', label: `${user.username} (you)` }, ...groups]}
               />
-              <Field view={view} name="project[name]" label="Name" autofocus required />
+              <Field view={view} name="project[name]" label="Name" autofocus={way === 'blank' || way === 'archive'} required />
             </div>
             <Field view={view} name="project[path]" label="Path" hint="Its part of the address. Empty: made from the name." />
             {way !== 'archive' && <Field view={view} name="project[description]" label="Description" />}
@@ -109,7 +143,7 @@ export const newProjectPage = page({
                 checked
               />
             )}
-            <Submit label={way === 'blank' ? 'Create project' : 'Import project'} />
+            <Submit label={way === 'blank' || way === 'template' ? 'Create project' : 'Import project'} />
           </FormTag>
         </div>
       ),
@@ -118,6 +152,24 @@ export const newProjectPage = page({
 })
 
 const text = opt(str())
+
+interface Contents {
+  archive?: { data: Buffer } | undefined
+  import_url?: string | undefined
+  template_project_id?: string | undefined
+  initialize_with_readme: boolean
+}
+
+/** What a new project begins with, and what is still to come when it is made. */
+function contentsOf({ archive, import_url, template_project_id: template, initialize_with_readme }: Contents): {
+  given: Partial<NewProject>
+  coming: string
+} {
+  if (archive) return { given: { archive: archive.data }, coming: 'The archive is being read.' }
+  if (import_url !== undefined) return { given: { import_url: import_url.trim() }, coming: 'Its repository is being fetched.' }
+  if (template === undefined) return { given: { initialize_with_readme }, coming: '' }
+  return { given: { use_custom_template: true, template_project_id: template.trim() }, coming: 'The files of the template are being copied.' }
+}
 
 export const newProjectForm = form({
   at: '/projects',
@@ -132,20 +184,20 @@ export const newProjectForm = form({
       visibility_level: opt(oneOf(VISIBILITIES)),
       initialize_with_readme: orDefault(bool(), false),
       import_url: text,
+      template_project_id: text,
       archive: opt(file()),
     }),
   }),
   on: newProjectPage,
   async submit({ ctx, caller, input: { project } }) {
-    const { name, path, description, visibility_level, import_url, archive, initialize_with_readme, namespace_id } = project
+    const { name, path, description, visibility_level, archive, namespace_id } = project
     if (archive && !caller.user.admin) throw forbidden()
     if (name.trim() === '') throw invalidRecord({ name: ["can't be blank"] })
     const given = { name: name.trim(), path: path.trim() || pathFromName(name.trim()), description: description || undefined, namespace_id }
-    const from = archive ? { archive: archive.data } : import_url === undefined ? { initialize_with_readme } : { import_url: import_url.trim() }
-    const id = await createProject(ctx, caller, { ...given, visibility: visibility_level, ...from })
+    const from = contentsOf(project)
+    const id = await createProject(ctx, caller, { ...given, visibility: visibility_level, ...from.given })
     const made = await loadProject(ctx, caller.user, id)
-    const coming = archive ? 'The archive is being read.' : import_url === undefined ? '' : 'Its repository is being fetched.'
-    const notice = `The project is created. ${coming}`.trim()
+    const notice = `The project is created. ${from.coming}`.trim()
     return new Redirect(`/${inUrl(`${made.namespace.full_path}/${made.project.path}`)}`, { notice })
   },
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
-import { bool, int, opt, orDefault, paging, rowId, searchText, str, where } from '../../../http/params.js'
+import { bool, oneOfNumbers, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
 import {
   changeProtectedBranch,
   listProtectedBranches,
@@ -25,11 +25,7 @@ const PER_PAGE = 20
 const titled = (title: string, { project }: ProjectSubject) => `${title} · ${fullPathOf(project)}`
 const branches = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/protected_branches`
 const tags = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/protected_tags`
-const level = () =>
-  orDefault(
-    where(int(), (given) => [0, 30, 40].includes(given), 'does not have a valid value'),
-    40,
-  )
+const level = () => orDefault(oneOfNumbers([0, 30, 40]), 40)
 const byId = { entry_id: rowId() }
 
 const WHO = [

@@ -4,7 +4,8 @@ import type { SignedIn } from '../../../access/actor.js'
 import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
-import { clearableDate, int, opt, orDefault, rowId, str, where } from '../../../http/params.js'
+import { clearableDate, oneOfNumbers, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { listGroups } from '../../../services/groups/list.js'
 import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { changeShare, shareProject, unshareProject } from '../../../services/projects/shares.js'
@@ -15,6 +16,9 @@ import { dayText } from '../../components/time.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
+
+/** How many of one's groups are offered; the path of any other can be typed. */
+const MAX_OFFERED = 100
 
 /** A share as the API shows it. */
 interface Shown {
@@ -139,20 +143,28 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
   const at = `${of.at}/group_links` as const
   const home = (subject: Subject) => `${of.home(subject)}/-/group_links`
   const members = (subject: Subject) => `${of.home(subject)}/-/${of.members}`
-  const level = () => where(int(), (given) => levels.includes(given), 'does not have a valid value')
-  const fields = { group_access: orDefault(level(), 30), expires_at: opt(clearableDate()) }
+  const fields = { group_access: orDefault(oneOfNumbers(levels), 30), expires_at: opt(clearableDate()) }
   const byGroup = { group_id: rowId() }
 
   const newSharePage = page({
     at: `${at}/new`,
     access,
-    async show({ subject, view }) {
+    async show({ ctx, caller, subject, view }) {
+      const filter = { min_access_level: 10, order_by: 'path', sort: 'asc', page: 1, per_page: MAX_OFFERED } as const
+      const { items: own } = await listGroups(ctx, caller, filter)
+      const { fullPath } = of.source(subject)
+      const offered = own.filter(({ full_path }) => !`${fullPath}/`.startsWith(`${full_path}/`))
       const children = (
         <div class="page-form">
           <h1>Share with a group</h1>
           <FormTag view={view} action={home(subject)}>
             <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
-            <Field view={view} name="share[group]" label="Group" hint="Its path." autofocus required />
+            <Field view={view} name="share[group]" label="Group" list="groups" hint="Its path." autofocus required />
+            <datalist id="groups">
+              {offered.map(({ full_path }) => (
+                <option key={full_path} value={full_path} />
+              ))}
+            </datalist>
             <ShareFields view={view} levels={levels} hint={hint} />
             <Submit label={`Share ${of.kind}`} />
           </FormTag>
