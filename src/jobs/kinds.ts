@@ -27,6 +27,8 @@ export interface Job<C, Input extends z.ZodType> {
   input: Input
   /** A returned date means that work is left: the job runs again from the start, not before that date. */
   run(ctx: C, input: z.output<Input>, attempt: Attempt): Promise<void> | Promise<Date | undefined>
+  /** Records where its users look that the job has failed for good. */
+  failed?(ctx: C, input: z.output<Input>): Promise<unknown>
   /**
    * Milliseconds before the retry after this many attempts; null fails the job. While something the job needs is
    * unavailable it is retried in any case.

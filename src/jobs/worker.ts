@@ -294,7 +294,8 @@ class QueueWorker<C> implements Worker {
     const began = performance.now()
     const finished = this.#run(row, controller)
       .catch((fault: unknown): JobOutcome & { fault: unknown } => this.#failure(row, controller.signal, fault))
-      .then((outcome) => {
+      .then(async (outcome) => {
+        if (outcome.end === 'failed') await this.#recordFailure(row).catch(() => undefined)
         const { fault: thrown, ...written } = { fault: undefined, ...outcome }
         const fault = thrown ?? (written.error === undefined ? undefined : new Error(written.error))
         this.#running.delete(row.id)
@@ -336,6 +337,12 @@ class QueueWorker<C> implements Worker {
     } finally {
       clearTimeout(deadline)
     }
+  }
+
+  async #recordFailure({ kind, payload }: ClaimedJob) {
+    const job = this.#kinds.get(kind) as AnyJob<C>
+    const input = job.input.safeParse(payload)
+    if (input.success) await job.failed?.(this.options.ctx(), input.data)
   }
 
   /** Whether and when a failed job is retried. */

@@ -246,10 +246,11 @@ describe('a job that fails', () => {
 
   it('is set aside at once if its input cannot be read, or if each of many processes was killed by it', async () => {
     const { job, ran } = noting()
-    const one = worker([job])
+    const recorded: string[] = []
+    const one = worker([{ ...job, failed: async (_, { name }) => recorded.push(name) }])
     await db.write.execute(`insert into jobs (kind, payload, attempts) values ('noting', '{"name": 5}', 0), ('noting', '{"name": "a"}', 40)`)
     await one.drain()
-    expect(ran).toEqual([])
+    expect([ran, recorded]).toEqual([[], ['a']])
     expect((await rows()).map(({ last_error, failed_at }) => [last_error, failed_at !== null])).toEqual([
       [expect.stringMatching(/^its input cannot be read: /), true],
       ['it was attempted too often: the process may have ended each time', true],

@@ -69,6 +69,7 @@ export const importJob = defineJob({
     const [row] = await ctx.db.write.select().from(projectImports).where(eq(projectImports.project_id, project))
     if (row) await importProject(ctx, { id: project, sealed: row.url, default_branch: row.default_branch }, signal)
   },
+  failed: (ctx, input) => recordImportFailure(ctx, input),
   // leaves capacity for other jobs
   concurrency: 2,
   deadline: DEADLINE_MS,
@@ -95,6 +96,13 @@ async function importProject(ctx: Context, work: Import, jobSignal: AbortSignal)
     await finishImport(ctx, id, { import_status: 'failed', import_error: reasonOf(error) })
   }
 }
+
+/** What is said where the service is at fault, and its log says more. */
+const FAILED = 'The server could not do it, also not when it tried again'
+
+/** Records that a project stays without the contents that it was to get, for a reason of the server. */
+export const recordImportFailure = (ctx: Context, { project }: { project: number }) =>
+  finishImport(ctx, project, { import_status: 'failed', import_error: FAILED })
 
 /** Ends an import and deletes its URL. */
 async function finishImport(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {

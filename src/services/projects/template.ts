@@ -15,7 +15,7 @@ import { findActiveUser, findVisibleProject } from '../identity/acting-users.js'
 import { copyCommits } from '../repository/object-copies.js'
 import { moveUnderIntent } from '../repository/push/door.js'
 import { repositoryOf, signatureOf } from '../repository/repositories.js'
-import { refuseTooLarge } from './import.js'
+import { recordImportFailure, refuseTooLarge } from './import.js'
 
 const DEADLINE_MS = 3_600_000
 
@@ -69,6 +69,7 @@ export const templateJob = defineJob({
       .set({ import_status: fault === null ? 'finished' : 'failed', import_error: fault, updated_at: ctx.now() })
       .where(eq(projects.id, filling.project))
   },
+  failed: recordImportFailure,
   // leaves capacity for other jobs
   concurrency: 2,
   deadline: DEADLINE_MS,

@@ -312,6 +312,16 @@ describe('what an interrupted attempt has left', () => {
   })
 })
 
+it('an import that was tried in vain says so, and keeps no archive (EX-7)', async () => {
+  const archive = await archiveOf(here, project, from.olga)
+  const { body } = await there.api('post', '/projects/import', to.admin).field({ path: 'in-vain' }).attach('file', archive, 'x').expect(201)
+  await there.ctx.db.write.execute(`update jobs set attempts = 40 where kind = 'import of an archive'`)
+  await there.ctx.jobs.drain()
+  const { import_status, import_error } = (await there.api('get', `/projects/${body.id}/import`, to.admin)).body
+  expect([import_status, import_error]).toEqual(['failed', expect.stringMatching(/^The server could not do it/)])
+  expect(await readdir(join(there.dataDir, 'imports'))).toEqual([])
+})
+
 describe('an archive that does not fit', () => {
   const inFile = (file: string, edit: (text: string) => string) => (name: string, data: Buffer) =>
     name === file ? Buffer.from(edit(data.toString())) : data

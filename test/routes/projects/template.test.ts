@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { templateJob } from '../../../src/services/projects/template.js'
@@ -141,6 +141,14 @@ describe('a project from a template (WB-391)', () => {
     await setSettings(t.ctx, { repository_size_limit: 0 })
     expect(project).toMatchObject({ import_status: 'failed', import_error: 'The repository is too large', empty_repo: true })
     expect(await gitOut(directoryOf(t, project.id), 'count-objects', '-v')).toContain('in-pack: 0')
+  })
+
+  it('whose job was tried in vain says so (EX-7)', async () => {
+    const { body } = await create(owner, from(template.id)).expect(201)
+    await t.ctx.db.write.execute(sql`update jobs set attempts = 40 where kind = 'project from a template'`)
+    await t.ctx.jobs.drain()
+    const { import_status, import_error } = (await t.api('get', `/projects/${body.id}/import`, owner).expect(200)).body
+    expect([import_status, import_error]).toEqual(['failed', expect.stringMatching(/^The server could not do it/)])
   })
 
   it('a job that ended half-way begins again, and makes one commit (SEC-158)', async () => {

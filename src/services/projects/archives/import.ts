@@ -17,7 +17,7 @@ import { imageFaults, storeAvatar } from '../../identity/avatars.js'
 import { ghostId } from '../../identity/ghost.js'
 import { lfsLimits, storeObject } from '../../repository/lfs/objects.js'
 import { createWikiRepository, projectExists, repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
-import { fillRepository } from '../import.js'
+import { fillRepository, recordImportFailure } from '../import.js'
 import { uploadsFolder } from '../uploads.js'
 import { FORMAT } from './export.js'
 import { readTar } from './tar.js'
@@ -41,6 +41,10 @@ export const importArchive = defineJob({
   kind: 'import of an archive',
   input: z.object({ project: z.int() }),
   run: (ctx: Context, { project }, { signal }) => run(ctx, project, AbortSignal.any([ctx.process.stopping, signal])),
+  async failed(ctx, { project }) {
+    await recordImportFailure(ctx, { project })
+    await rm(fileOf(ctx, project), { recursive: true, force: true })
+  },
   concurrency: 1,
   deadline: DEADLINE_MS,
 })
