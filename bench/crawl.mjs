@@ -3,7 +3,7 @@
 // pages show are compared with what git says. Ends with 1 if a page is 5xx, a link is dead, a page is larger than 6 MiB
 // or differs from git.
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { load } from 'cheerio'
 import { build } from '../scripts/build.mjs'
@@ -14,6 +14,8 @@ const MAX_BYTES = 6 * 1024 * 1024
 const MAX_MS = 20_000
 /** Samples of each kind and repository: raw, blob, blame, log, diff; 10 repositories give 500. */
 const SAMPLES = 12
+/** Refs of one push; the service takes up to 10,000. */
+const AT_ONCE = 5_000
 /** What pages of files show. */
 const [MAX_SHOWN, MAX_LINES] = [1024 * 1024, 20_000]
 const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i
@@ -261,15 +263,28 @@ const samplesText = () =>
 
 const rows = []
 
+const push = (folder, { ssh_url_to_repo: url }, refs) => native(folder, [...overSsh, 'push', '-q', url, `${refs}:${refs}`])
+
+/** Pushes all branches or tags, from repositories that have as many of them as a push may update. */
+async function pushMany(folder, project, refs) {
+  const all = linesOf(await read(folder, 'for-each-ref', '--format=create %(refname) %(objectname)', refs))
+  for (let i = 0; i < all.length; i += AT_ONCE) {
+    const part = mkdtempSync(join(bench.scratch, 'part-'))
+    await native(part, ['init', '-q', '--bare'])
+    writeFileSync(join(part, 'objects/info/alternates'), `${resolve(folder, await read(folder, 'rev-parse', '--git-path', 'objects'))}`)
+    await native(part, ['-c', 'core.fsync=none', 'update-ref', '--stdin'], { input: `${all.slice(i, i + AT_ONCE).join('\n')}\n` })
+    await push(part, project, `${refs}/*`)
+  }
+}
+
 async function readWhole(given) {
   const folder = resolve(given)
   const name = (basename(folder) === 'repo' ? basename(dirname(folder)) : basename(folder)).replace(/[^\w.-]/g, '-').replace(/\.git$/, '')
   const project = await bench.project(name, { visibility: 'public', lfs_enabled: false })
   const head = (await read(folder, 'symbolic-ref', 'HEAD')).trim().replace('refs/heads/', '')
-  const push = (refs) => native(folder, [...overSsh, 'push', '-q', project.ssh_url_to_repo, `${refs}:${refs}`])
-  await push(`refs/heads/${head}`)
+  await push(folder, project, `refs/heads/${head}`)
   // a snapshot may lack objects of other branches
-  for (const refs of ['refs/heads/*', 'refs/tags/*']) await push(refs).catch(() => undefined)
+  for (const refs of ['refs/heads', 'refs/tags']) await pushMany(folder, project, refs).catch(() => undefined)
   const commits = Number(await read(folder, 'rev-list', '--count', head))
   const [before, start] = [faults.length, `/${project.path_with_namespace}`]
   const begun = performance.now()
