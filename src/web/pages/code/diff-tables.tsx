@@ -48,7 +48,7 @@ export const LeftOut = ({ file, to }: { file: FileDiff; to: string | null }) => 
   <p class="note">
     {countLines(file.diff)} lines are not shown here.{' '}
     {to && (
-      <a href={to} data-into={fileAnchor(file.new_path)} aria-label={`Show the changes of ${file.new_path}`}>
+      <a href={to} data-into={fileAnchor(file.new_path)} aria-label={`Show them: the changes of ${file.new_path}`}>
         Show them
       </a>
     )}

@@ -39,7 +39,8 @@ export const starrersPage = page({
     return {
       title: `Stars · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code" heading="Stars">
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <h1>Stars</h1>
           <Rows empty="No star is from a person whose profile you may see.">
             {items.map((user) => (
               <Row key={user.id}>
