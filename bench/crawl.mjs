@@ -2,17 +2,23 @@
 // Each is pushed to a new service, every link of its pages is followed up to the number of pages, and samples of what
 // pages show are compared with what git says. Ends with 1 if a page is 5xx, a link is dead, a page is larger than 6 MiB
 // or differs from git.
-import { basename, dirname, resolve } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import { load } from 'cheerio'
 import { build } from '../scripts/build.mjs'
-import { Bench, native } from './harness.mjs'
-import { git } from './repository.mjs'
+import { Bench, call, native } from './harness.mjs'
 
 const MAX_BYTES = 6 * 1024 * 1024
 /** A page that takes longer is a fault. */
 const MAX_MS = 20_000
-/** Samples of each kind and repository: 10 repositories give 500. */
-const SAMPLES = 10
+/** Samples of each kind and repository: raw, blob, blame, log, diff; 10 repositories give 500. */
+const SAMPLES = 12
+/** Refs of one push; the service takes up to 10,000. */
+const AT_ONCE = 5_000
+/** What pages of files show. */
+const [MAX_SHOWN, MAX_LINES] = [1024 * 1024, 20_000]
+const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i
 /** Commits on the first page of a history. */
 const LISTED = 40
 
@@ -38,17 +44,25 @@ const inUrl = (bytes) =>
 await build()
 const bench = new Bench({ quick: true })
 await bench.start()
+const key = join(bench.scratch, 'key')
+execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
+await call(`${bench.api}/user/keys`, { method: 'POST', body: { title: 'crawl', key: readFileSync(`${key}.pub`, 'utf8') } })
+/** Over HTTP, a client looks through all its branches for each that it pushes: hours for 100,000. */
+const overSsh = [
+  '-c',
+  `core.sshCommand=ssh -F /dev/null -i ${key} -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR`,
+]
 const faults = []
-let sampled = 0
-/** Samples of which the page shows nothing to compare: binary, too large, cut. */
-let skipped = 0
+/** Samples of each kind. */
+const sampled = {}
 
 async function open(path) {
   const signal = AbortSignal.timeout(MAX_MS)
-  const answer = await fetch(bench.url + path, { redirect: 'manual', headers: { accept: 'text/html' }, signal }).catch((error) => {
+  const failed = (error) => {
     throw new Error(`${path}: ${error.message}`)
-  })
-  const bytes = Buffer.from(await answer.arrayBuffer())
+  }
+  const answer = await fetch(bench.url + path, { redirect: 'manual', headers: { accept: 'text/html' }, signal }).catch(failed)
+  const bytes = Buffer.from(await answer.arrayBuffer().catch(failed))
   return { status: answer.status, to: answer.headers.get('location'), type: answer.headers.get('content-type') ?? '', bytes }
 }
 
@@ -98,10 +112,12 @@ async function crawl(start) {
 }
 
 const differs = (what, path, ours, theirs) => {
-  if (ours === null && theirs === null) skipped++
-  else sampled++
-  if (ours !== theirs)
-    faults.push(`${what} differs ${path}\n  page ${JSON.stringify(ours).slice(0, 200)}\n  git  ${JSON.stringify(theirs).slice(0, 200)}`)
+  sampled[what] = (sampled[what] ?? 0) + 1
+  if (ours === theirs) return
+  const at = [...ours].findIndex((letter, i) => letter !== theirs[i])
+  const from = Math.max(0, at - 20)
+  const around = (text) => `${text.length} ${JSON.stringify(text.slice(from, from + 200))}`
+  faults.push(`${what} differs ${path} at ${at}\n  page ${around(ours)}\n  git  ${around(theirs)}`)
 }
 
 /** Files of a commit: mode, id and the bytes of the path. */
@@ -125,6 +141,41 @@ const textLines = (content) => {
   return lines
 }
 
+/** What the page says in place of the lines of a file; '' where it shows them. */
+const insteadOfLines = (content, lines, path) => {
+  if (IMAGE.test(path)) return 'picture'
+  if (content.length > MAX_SHOWN) return 'too large'
+  if (content.length < 1_024 && content.toString('latin1').startsWith('version https://git-lfs.github.com/spec/v1\n')) return 'Git LFS'
+  if (lines === null) return 'binary'
+  if (lines.length > MAX_LINES) return 'too many lines'
+  return lines.length === 0 ? 'empty' : ''
+}
+
+const saysInstead = ($) => {
+  if ($('.box.file .picture img').length > 0) return 'picture'
+  return /too large|Git LFS|binary|too many lines|empty/.exec($('.box.file .note, .box.file .empty').text())?.[0] ?? 'no lines'
+}
+
+/** The files of a change as git shows them: the name, the counts, and the lines with their signs. */
+async function changesByGit(folder, commit) {
+  const parent = (await read(folder, 'rev-list', '--parents', '-1', commit)).trim().split(' ')[1]
+  const diff = (...args) => native(folder, ['diff-tree', '-r', '-M', '--no-commit-id', '--root', ...args, ...(parent ? [parent] : []), commit])
+  const fields = (await diff('-z', '--numstat')).toString('utf8').split('\0')
+  const files = []
+  for (let at = 0; at < fields.length - 1; at++) {
+    const [added, removed, path] = fields[at].split('\t')
+    files.push({ path: path === '' ? fields[at + 2] : path, added, removed, lines: [] })
+    if (path === '') at += 2
+  }
+  let [n, isBody] = [-1, false]
+  for (const line of (await diff('-p')).toString('utf8').split('\n')) {
+    if (line.startsWith('diff --git ')) [n, isBody] = [n + 1, false]
+    else if (line.startsWith('@@ ')) isBody = true
+    else if (isBody && /^[-+ ]/.test(line)) files[n].lines.push(line)
+  }
+  return files
+}
+
 async function compare(folder, start, head) {
   const commits = linesOf(await read(folder, 'rev-list', head))
   const at = (page, commit, path) => `${start}/-/${page}/${commit}/${inUrl(path)}`
@@ -134,6 +185,7 @@ async function compare(folder, start, head) {
       .map((cell) => $(cell).text())
   for (let i = 0; i < SAMPLES; i++) {
     const commit = pick(commits)
+    await compareDiff(commit)
     const files = await filesOf(folder, commit)
     if (files.length === 0) continue
     const { oid, path } = pick(files)
@@ -142,65 +194,97 @@ async function compare(folder, start, head) {
     const page = await shown(`${at('blob', commit, path)}?viewer=simple`)
     const $ = load(page.bytes.toString('utf8'))
     const lines = textLines(content)
-    // a file that is too large, binary or a picture says so
-    const ours = $('.lines').length > 0 ? cells($, '.lines .code').join('\n') : null
-    const isText = lines !== null && $('.lines').length > 0
-    if (ours === null && lines !== null && lines.length > 0 && $('.note, .picture, img').length === 0)
-      faults.push(`no text ${at('blob', commit, path)}`)
-    differs('blob', at('blob', commit, path), isText ? ours : null, isText ? lines.join('\n') : null)
-    await compareBlame(isText && lines.length < 5_000, { commit, path, $: null, url: at('blame', commit, path) })
-    await compareLog({ commit, path, url: at('commits', commit, path) })
-    await compareDiff(commit)
+    const instead = insteadOfLines(content, lines, path.toString('latin1'))
+    const hasLines = instead === ''
+    const ours = $('.lines').length > 0 ? cells($, '.lines .code').join('\n') : saysInstead($)
+    differs('blob', at('blob', commit, path), ours, hasLines ? lines.join('\n') : instead)
+    // git's arguments are text
+    if (!Buffer.from(path.toString()).equals(path)) continue
+    await compareBlame(hasLines, { commit, path: path.toString(), url: at('blame', commit, path) })
+    await compareLog({ commit, path: path.toString(), url: at('commits', commit, path) })
   }
 
-  async function compareBlame(isShown, { commit, path, url }) {
-    if (!isShown || path.some((byte) => byte > 127)) return differs('blame', url, null, null)
+  async function compareBlame(hasLines, { commit, path, url }) {
     const $ = load((await shown(url)).bytes.toString('utf8'))
+    if (!hasLines) return differs('blame', url, `${$('.blame tr').length} lines`, '0 lines')
     const ours = []
     for (const row of $('.blame tr').toArray()) {
       const by = $(row).find('td.by')
       const id = /\/commit\/(\w+)/.exec(by.find('a').not('.before').attr('href') ?? '')?.[1]
       for (let n = 0; id && n < Number(by.attr('rowspan') ?? 1); n++) ours.push(id)
     }
-    const theirs = (await read(folder, 'blame', '--line-porcelain', commit, '--', path.toString()))
+    const theirs = (await read(folder, 'blame', '--line-porcelain', commit, '--', path))
       .split('\n')
       .filter((line) => /^[0-9a-f]{40} \d+ \d+/.test(line))
     differs('blame', url, ours.join(' '), theirs.map((line) => line.slice(0, 40)).join(' '))
   }
 
   async function compareLog({ commit, path, url }) {
-    if (path.some((byte) => byte > 127)) return differs('log', url, null, null)
     const $ = load((await shown(url)).bytes.toString('utf8'))
     const ours = $('.rows .actions code')
       .toArray()
       .map((cell) => /\/commit\/(\w+)/.exec($(cell).closest('a').attr('href'))?.[1])
-    const theirs = linesOf(await read(folder, 'log', '--follow', '-M50%', '--format=%H', commit, '--', path.toString()))
+    const theirs = linesOf(await read(folder, 'log', '--follow', '-M50%', '--format=%H', commit, '--', path))
     differs('log', url, ours.join(' '), theirs.slice(0, LISTED).join(' '))
   }
 
+  /** The names and counts of all files that the page lists, and each line of those that it shows. */
   async function compareDiff(commit) {
     const url = `${start}/-/commit/${commit}`
     const $ = load((await shown(url)).bytes.toString('utf8'))
-    const parent = (await read(folder, 'rev-list', '--parents', '-1', commit)).trim().split(' ')[1]
-    const stat = linesOf(await read(folder, 'diff-tree', '-r', '-M', '--root', '--numstat', ...(parent ? [parent] : []), commit)).filter(
-      (line) => /^\d|^-/.test(line) && !/^[0-9a-f]{40}$/.test(line),
-    )
-    const sum = (column) => stat.reduce((all, line) => all + (Number(line.split('\t')[column]) || 0), 0)
-    // a change that is too large is cut, and says so
-    if ($('.flash.alert').length > 0 || $('.diff .note').length > 0) return differs('diff', url, null, null)
-    differs('diff', url, `${$('.diff').length} +${$('tr.added').length} -${$('tr.removed').length}`, `${stat.length} +${sum(0)} -${sum(1)}`)
+    const theirs = await changesByGit(folder, commit)
+    const boxes = $('.box.diff').toArray()
+    const names = cells($, 'details.summary li a')
+    const counts = cells($, 'details.summary li .counts')
+    const isCut = $('.flash.alert').length > 0
+    const [ours, wanted] = [[], []]
+    for (const [i, { path, added, removed, lines }] of theirs.slice(0, isCut ? boxes.length : undefined).entries()) {
+      const rows = $(boxes[i])
+        .find('tr')
+        .toArray()
+        .filter((row) => $(row).is('.added, .removed, .context'))
+      const texts = rows.map((row) => `${$(row).is('.added') ? '+' : $(row).is('.removed') ? '-' : ' '}${$(row).find('.code').text()}`)
+      // what is too large has no lines, and says so
+      const note = $(boxes[i]).find('.note').text()
+      const isLeft = /not shown here|too large/.test(note)
+      const isUncounted = /too large/.test(note) && lines.length > 0
+      ours.push([names[i], isUncounted ? 'large' : counts[i], ...(isLeft ? [] : texts)].join('\n'))
+      wanted.push([path, isUncounted ? 'large' : `+${Number(added) || 0} −${Number(removed) || 0}`, ...(isLeft ? [] : lines)].join('\n'))
+    }
+    const last = isCut ? '' : boxes.length
+    differs('diff', url, [...ours, last].join('\n'), [...wanted, isCut ? '' : theirs.length].join('\n'))
   }
 }
 
+const samplesText = () =>
+  `${Object.values(sampled).reduce((sum, n) => sum + n, 0)} samples (${Object.entries(sampled)
+    .map(([what, n]) => `${n} ${what}`)
+    .join(', ')})`
+
 const rows = []
+
+const push = (folder, { ssh_url_to_repo: url }, refs) => native(folder, [...overSsh, 'push', '-q', url, `${refs}:${refs}`])
+
+/** Pushes all branches or tags, from repositories that have as many of them as a push may update. */
+async function pushMany(folder, project, refs) {
+  const all = linesOf(await read(folder, 'for-each-ref', '--format=create %(refname) %(objectname)', refs))
+  for (let i = 0; i < all.length; i += AT_ONCE) {
+    const part = mkdtempSync(join(bench.scratch, 'part-'))
+    await native(part, ['init', '-q', '--bare'])
+    writeFileSync(join(part, 'objects/info/alternates'), `${resolve(folder, await read(folder, 'rev-parse', '--git-path', 'objects'))}`)
+    await native(part, ['-c', 'core.fsync=none', 'update-ref', '--stdin'], { input: `${all.slice(i, i + AT_ONCE).join('\n')}\n` })
+    await push(part, project, `${refs}/*`)
+  }
+}
 
 async function readWhole(given) {
   const folder = resolve(given)
   const name = (basename(folder) === 'repo' ? basename(dirname(folder)) : basename(folder)).replace(/[^\w.-]/g, '-').replace(/\.git$/, '')
   const project = await bench.project(name, { visibility: 'public', lfs_enabled: false })
   const head = (await read(folder, 'symbolic-ref', 'HEAD')).trim().replace('refs/heads/', '')
-  git(folder, ['push', '-q', bench.remote(project.path_with_namespace), `refs/heads/${head}:refs/heads/${head}`])
-  for (const refs of ['heads', 'tags']) git(folder, ['push', '-q', bench.remote(project.path_with_namespace), `refs/${refs}/*:refs/${refs}/*`])
+  await push(folder, project, `refs/heads/${head}`)
+  // a snapshot may lack objects of other branches
+  for (const refs of ['refs/heads', 'refs/tags']) await pushMany(folder, project, refs).catch(() => undefined)
   const commits = Number(await read(folder, 'rev-list', '--count', head))
   const [before, start] = [faults.length, `/${project.path_with_namespace}`]
   const begun = performance.now()
@@ -220,7 +304,7 @@ try {
   await bench.close()
 }
 process.stdout.write(
-  `\n| repository | commits | pages read | links left | largest page | faults | time |\n|---|---|---|---|---|---|---|\n${rows.join('\n')}\n\n${sampled} samples compared with git, ${skipped} with nothing to compare, ${faults.length} faults\n`,
+  `\n| repository | commits | pages read | links left | largest page | faults | time |\n|---|---|---|---|---|---|---|\n${rows.join('\n')}\n\n${samplesText()} compared with git, ${faults.length} faults\n`,
 )
 for (const fault of faults.slice(0, 100)) process.stdout.write(`${fault}\n`)
 process.exit(faults.length > 0 ? 1 : 0)

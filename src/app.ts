@@ -124,7 +124,8 @@ async function serveBelowProject(ctx: Context, site: Site, request: FastifyReque
   const address = addressOf(pathOfRouter((request.params as { '*': string })['*']))
   if (address) return serveAddress(ctx, address, request, reply)
   const feed = request.method === 'GET' || request.method === 'HEAD' ? await serveFeed(ctx, request, reply) : null
-  if (feed) return feed
+  // a reply that was sent comes out of `await` as undefined
+  if (feed !== null) return reply
   return isPage(request) && !asksForUpload(request) ? site.serveBelow(request, reply) : serveUpload(ctx, request, reply)
 }
 

@@ -120,6 +120,8 @@ interface Caches {
   archives: FileCache
   /** The commits that last changed the entries of a folder, by project, commit and path. */
   lastChanges: LRUCache<string, Promise<ReadonlyMap<string, Commit>>>
+  /** Changes as pages show them, by what makes them. */
+  changes: LRUCache<string, { bytes: Buffer; icons: ReadonlySet<string> }>
   /** The rows of diffs of files, by what makes them. */
   diffTables: LRUCache<string, { added: number; removed: number; rows: string }>
   lists: ListCache

@@ -44,7 +44,9 @@ const JOB_STOP_TIMEOUT_MS = 2_000
 const MARKDOWN_PROGRAM = new URL('./markdown.js', import.meta.url)
 
 /** Characters of rows of diffs that are kept: a page has up to 3 million. */
-const DIFF_TABLES = 20_000_000
+const DIFF_TABLES = 12_000_000
+/** Bytes of changes of whole pages that are kept. */
+const CHANGES = 12_000_000
 /** Folders whose last changes are kept. */
 const LAST_CHANGES = 500
 /** How long the metadata of an OpenID provider is kept, in milliseconds. */
@@ -113,6 +115,7 @@ export async function createContext(
     links: linksFor(config.baseUrl, config.ssh),
     caches: {
       archives: openArchives(parts),
+      changes: new LRUCache({ maxSize: CHANGES, sizeCalculation: ({ bytes }) => bytes.length + 200 }),
       diffTables: new LRUCache({ maxSize: DIFF_TABLES, sizeCalculation: ({ rows }) => rows.length + 200 }),
       lastChanges: new LRUCache({ max: LAST_CHANGES }),
       lists,

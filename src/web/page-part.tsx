@@ -2,34 +2,67 @@ import { randomBytes } from 'node:crypto'
 import { type ComponentChildren, Fragment, h, type VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import type { Slices } from '../lib/async/slices.js'
+import { iconsIn } from './components/icon.js'
+
+/** What was rendered: its bytes, and the names of the icons that it uses. */
+export interface Rendering {
+  bytes: Buffer
+  icons: ReadonlySet<string>
+}
 
 /** The parts of what is being rendered now; rendering is not interrupted. */
-let collected: VNode[] | null = null
+let collected: (VNode | Rendering)[] | null = null
 /** Stands for a part in the text around it, and in no text of others. */
 const mark = `\u0001${randomBytes(12).toString('base64url')}:`
 const MARKS = new RegExp(`${mark}(\\d+)\u0002`)
 
 /** A part of a page that can be large: rendered by itself, so that others are served in between (WB-341). */
 export function PagePart({ children }: { children: ComponentChildren }): VNode {
-  if (!collected) return <>{children}</>
-  collected.push(h(Fragment, null, children))
+  const part = h(Fragment, null, children)
+  return collected ? placeOf(part) : part
+}
+
+/** A part of a page that was rendered before it. */
+export const RenderedPart = ({ part }: { part: Rendering }): VNode => placeOf(part)
+
+function placeOf(part: VNode | Rendering): VNode {
+  if (!collected) throw new Error('a part was rendered outside of a page')
+  collected.push(part)
   return <>{`${mark}${collected.length - 1}\u0002`}</>
 }
 
-/** The text of something, in pieces: one for each part and what stands between them. */
-export async function renderInParts(slices: Slices, content: VNode): Promise<string[]> {
-  const { text, parts } = await slices.run(() => {
-    const own: VNode[] = []
-    collected = own
+/** Renders something piece by piece: each part and what stands between them. */
+export async function renderInParts(slices: Slices, content: VNode): Promise<Rendering> {
+  const pieces: Rendering[] = []
+  await collect(slices, content, pieces)
+  const icons = new Set<string>()
+  for (const piece of pieces) for (const name of piece.icons) icons.add(name)
+  return { bytes: Buffer.concat(pieces.map(({ bytes }) => bytes)), icons }
+}
+
+async function collect(slices: Slices, content: VNode, pieces: Rendering[]): Promise<void> {
+  const { texts, parts } = await slices.run(() => {
+    const parts: (VNode | Rendering)[] = []
+    collected = parts
     try {
-      return { text: renderToString(content), parts: own }
+      return { texts: renderToString(content).split(MARKS), parts }
     } finally {
       collected = null
     }
   })
-  if (parts.length === 0) return [text]
-  const pieces: string[] = []
-  for (const [i, piece] of text.split(MARKS).entries())
-    pieces.push(...(i % 2 === 0 ? [piece] : await renderInParts(slices, parts[Number(piece)] as VNode)))
-  return pieces
+  for (const [i, text] of texts.entries()) {
+    if (i % 2 === 0) {
+      pieces.push(await slices.run(() => rendered(text)))
+      continue
+    }
+    const part = parts[Number(text)] as VNode | Rendering
+    if ('bytes' in part) pieces.push(part)
+    else await collect(slices, part, pieces)
+  }
 }
+
+const rendered = (text: string): Rendering => ({
+  // a parser takes a bare CR for the end of a line
+  bytes: Buffer.from(text.includes('\r') ? text.replaceAll('\r', '&#13;') : text),
+  icons: iconsIn(text),
+})

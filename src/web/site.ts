@@ -9,6 +9,8 @@ import { Failure, noSuchRoute, nullOnFailure, unauthenticated } from '../failure
 import { callerOfSession, sessionOf } from '../http/caller.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import { FairQueue } from '../lib/async/fair-queue.js'
+import { holderOfCall } from '../lib/async/holder.js'
 import { urlOfRouter } from '../lib/text/byte-path.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
 import { diagramServer } from '../services/markdown/relative.js'
@@ -25,6 +27,16 @@ import { viewOf } from './view.js'
 
 /** Bytes from which a page is compressed. */
 const COMPRESSED_FROM = 1_024
+/** Bytes from which pages are compressed one at a time, with a rest after each for other calls (WB-374). */
+const LARGE_FROM = 128 * 1024
+/** How much longer than the compression the rest is. */
+const REST = 2
+const LARGE_PAGES = {
+  running: 1,
+  waiting: 256,
+  wait: 30_000,
+  refusals: { timeout: 'too many large pages came before', full: 'too many large pages are waiting' },
+}
 const [zip, brotli] = [promisify(gzip), promisify(brotliCompress)]
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
@@ -60,6 +72,7 @@ export const wantsHtml = ({ headers, method }: FastifyRequest): boolean =>
 export class Site implements Sender {
   readonly assets: Assets
   readonly #paths: Paths
+  readonly #large = new FairQueue(LARGE_PAGES)
 
   constructor(
     readonly ctx: Context,
@@ -201,11 +214,18 @@ export class Site implements Sender {
     return this.#sendText(bytes, request, reply)
   }
 
-  async #sendText(bytes: Buffer, { headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const accepts = String(headers['accept-encoding'] ?? '')
+  async #sendText(bytes: Buffer, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const accepts = String(request.headers['accept-encoding'] ?? '')
     const coding = bytes.length < COMPRESSED_FROM ? undefined : /\bbr\b/.test(accepts) ? 'br' : /\bgzip\b/.test(accepts) ? 'gzip' : undefined
     if (!coding) return reply.send(bytes)
-    return reply.header('content-encoding', coding).send(await (coding === 'br' ? brotli(bytes, BROTLI) : zip(bytes, { level: 6 })))
+    const size = bytes.length
+    const release = size < LARGE_FROM ? undefined : await this.#large.acquire({ holder: { key: holderOf(request), running: 1, waiting: 32 } })
+    const begin = performance.now()
+    try {
+      return reply.header('content-encoding', coding).send(await (coding === 'br' ? brotli(bytes, BROTLI) : zip(bytes, { level: 6 })))
+    } finally {
+      if (release) setTimeout(release, REST * (performance.now() - begin)).unref()
+    }
   }
 
   /**
@@ -238,6 +258,8 @@ async function shownCosts({ db }: Context, { viewer, settings }: PageView, { sta
 
 const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>
   (method === 'GET' || method === 'HEAD') && (kind === 'unauthenticated' || kind === 'not_found')
+
+const holderOf = ({ caller, ip }: FastifyRequest) => holderOfCall(caller?.user?.id, ip)
 
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 

@@ -115,6 +115,7 @@ const paths = () => [
     '/-/releases/new',
     '/-/tags/v1',
     '/-/tags/new',
+    '/-/starrers',
     '/-/forks',
     '/-/forks/new',
     '/-/graphs/main',

@@ -145,6 +145,26 @@ describe('a commit', () => {
     ])
   })
 
+  it('is kept for each kind of reader, and sent to one reader after the other when it is large (WB-374)', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: '1' } })
+    const create = (_: unknown, i: number) => ({ action: 'create', file_path: `files/number-${i}`, content: `line ${i}\n`.repeat(12) })
+    const sha = await commit(project, who, 'Many', Array.from({ length: 100 }, create))
+    const at = `/${project.fullPath}/-/commit/${sha}`
+    const [member, visitor] = [await signedIn(who), new TestBrowser(t.url)]
+    const first = await member.open(at)
+    expect([first.html.length > 200_000, first.$('button.remark').length, first.$('svg.icon use').length > 0]).toEqual([true, 1_200, true])
+    const arrived: string[] = []
+    const read = async (name: string, browser: TestBrowser, buttons: number) => {
+      const { $ } = await browser.open(at)
+      arrived.push(name)
+      expect([$('.diff tr.added').length, $('button.remark').length]).toEqual([1_200, buttons])
+    }
+    await Promise.all([...Array.from({ length: 8 }, () => read('member', member, 1_200)), read('visitor', visitor, 0)])
+    // the many of one reader do not stand before the one of another
+    expect(arrived.indexOf('visitor')).toBeLessThan(7)
+  })
+
   it('leads to its merge requests and pipelines, as far as the reader may see them (WB-373)', async () => {
     const [who, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: '1' } })

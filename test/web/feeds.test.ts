@@ -119,6 +119,17 @@ describe('feeds', () => {
     expect((await feed(`/${owner?.username}.atom`)).entries[0]?.author).toBe(`Ann ${HOSTILE}`)
   })
 
+  it('are answered once, without an error in the log (WB-230)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { a: '1' } })
+    const before = t.logged.length
+    const answer = await fetch(`${t.url}/${project.fullPath}.atom`, { headers: { accept: 'text/html' } })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/atom+xml; charset=utf-8'])
+    await answer.text()
+    await fetch(`${t.url}/${project.fullPath}`)
+    expect(t.logged.slice(before).filter((line) => line.includes('"level":50'))).toEqual([])
+  })
+
   it('of a ref whose name ends in .atom are of the ref, and its page stays a page (WB-230)', async () => {
     const answer = await fetch(`${t.url}/${open.fullPath}/-/commits/fix/a.atom`, { headers: { accept: 'text/html' } })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])

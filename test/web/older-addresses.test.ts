@@ -26,6 +26,7 @@ describe('addresses of other versions', () => {
       [`${at}/branches/new`, `${at}/-/branches`],
       [`${at}/-/branches/all`, `${at}/-/branches`],
       [`${at}/-/jobs`, `${at}/-/pipelines`],
+      [`${at}/-/merge_requests/new/diffs?a=%5B`, `${at}/-/merge_requests/new?a=%5B`],
       [`${at}/builds/${job}`, `${at}/-/pipelines/1`],
       [`${at}/-/pipelines/latest`, `${at}/-/pipelines/1`],
       // a relative link of a text, as mails have it

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
-import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 
 const t = testApp()
 
@@ -153,6 +153,34 @@ describe('stars and forks', () => {
     await browser.submit('Unstar')
     expect(browser.page?.text).toContain('0 stars')
     expect((await new TestBrowser(t.url).open(`/${one.fullPath}`)).$('button:contains("Star")').length).toBe(0)
+  })
+
+  it('show who gave them, but for private profiles, to those who are signed in (WB-376)', async () => {
+    const { project: one, guest } = await project()
+    const [hidden, away, admin] = [await aUser(t.ctx), await aUser(t.ctx), await anAdmin(t.ctx)]
+    await t.api('put', `/users/${hidden.id}`, admin).send({ private_profile: true }).expect(200)
+    for (const who of [guest, hidden, away]) {
+      const browser = await signedIn(who)
+      await browser.open(`/${one.fullPath}`)
+      await browser.submit('Star')
+    }
+    await t.api('post', `/users/${away.id}/block`, admin).expect(201)
+    const namesSeenBy = async (who: TestUser) => {
+      const browser = await signedIn(who)
+      await browser.open(`/${one.fullPath}`)
+      const page = await browser.follow('3 stars')
+      return page
+        .$('.rows .person .dim')
+        .toArray()
+        .map((name) => page.$(name).text())
+    }
+    expect(await namesSeenBy(guest)).toEqual([`@${guest.username}`])
+    expect(await namesSeenBy(admin)).toEqual([`@${guest.username}`, `@${hidden.username}`])
+    expect(await namesSeenBy(hidden)).toEqual([`@${guest.username}`, `@${hidden.username}`])
+    const visitor = new TestBrowser(t.url)
+    expect((await visitor.open(`/${one.fullPath}/-/starrers`)).at).toContain('/users/sign_in')
+    const exists = async (name: string) => (await visitor.open(`/users/${name}/exists`)).html
+    expect([await exists(guest.username.toUpperCase()), await exists('no-such-user-0815')]).toEqual(['{"exists":true}', '{"exists":false}'])
   })
 
   it('are made into a namespace of the caller (WB-63)', async () => {

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access/actor.js'
-import type { ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { RepositoryKey } from '../../git/types.js'
@@ -21,6 +21,7 @@ export interface NetworkProject {
 
 /** The projects of the fork network whose code the caller may read, the project itself among them; the latest ones. */
 export async function networkOf(ctx: Context, caller: Caller, { project }: ProjectSubject): Promise<NetworkProject[]> {
+  if (project.forked_from_id === null && project.forks_count === 0) return [{ id: project.id, fullPath: fullPathOf(project) }]
   const filter = { network: project.id, order_by: 'last_activity_at', sort: 'desc', page: 1, per_page: MAX_OFFERED } as const
   const { items } = await listProjects(ctx, caller, filter)
   const records = await loadProjects(

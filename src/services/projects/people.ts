@@ -4,7 +4,7 @@ import { type ViewerKind, viewerKindOf, visibleGroups } from '../../access/visib
 import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
-import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
+import { namespaceAncestry, namespaces, projectStars, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
@@ -45,6 +45,34 @@ export async function listProjectUsers(
   const values = { source: projectId, search: substring(search ?? ''), skip: skip_users ?? [] }
   return pageFrom(query, values, paging)
 }
+
+const selectStarrers = statement('people who have starred a project', (db, { all }: { all: boolean }) =>
+  db
+    .select({
+      id: users.id,
+      name: users.name,
+      username: users.username,
+      state: users.state,
+      avatar: users.avatar,
+      total: totalCount(),
+    })
+    .from(projectStars)
+    .innerJoin(users, eq(users.id, projectStars.user_id))
+    .where(
+      and(
+        eq(projectStars.project_id, sql.placeholder('project')),
+        eq(users.state, 'active'),
+        all ? undefined : sql`(not ${users.private_profile} or ${users.id} = ${sql.placeholder('user')}::bigint)`,
+      ),
+    )
+    .orderBy(asc(users.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** Active users who have starred a project; one with a private profile is shown to themselves and administrators (WB-376). */
+export const listStarrers = (ctx: Context, user: ActorUser, projectId: number, paging: Paging): Promise<Page<UserRefRecord>> =>
+  pageFrom(selectStarrers(ctx.db, { all: user.admin }), { project: projectId, user: user.id }, paging)
 
 interface AncestorShape {
   viewerKind: ViewerKind

@@ -9,7 +9,7 @@ import { RefChanged } from '../../git/errors.js'
 import { type Commit, type GitRepository, type Oid, type Ref, ZERO } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { branchNameFault } from '../../rules/branch-name.js'
-import { limits, type Page, type Paging, slice } from '../core/page.js'
+import { limits, orderByTime, type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
@@ -67,15 +67,13 @@ export async function listBranches(
   let refs = await repository.refs(HEADS)
   if (sort === 'name_desc') refs = refs.toReversed()
   if (sort === 'updated_asc' || sort === 'updated_desc') {
-    const commits = await repository.commits(refs.map(({ oid }) => oid))
-    const times = new Map(refs.map(({ name }, i) => [name, commits[i]?.committer.seconds ?? 0]))
-    const direction = sort === 'updated_asc' ? 1 : -1
-    refs = [...refs].sort((a, b) => direction * ((times.get(a.name) ?? 0) - (times.get(b.name) ?? 0)) || (a.name < b.name ? -1 : 1))
+    const commits = await repository.commits([...new Set(refs.map(({ oid }) => oid))])
+    const times = new Map(commits.map((commit) => [commit?.oid, commit?.committer.seconds ?? 0]))
+    const of = refs.map(({ oid }) => times.get(oid) ?? 0)
+    refs = await orderByTime(ctx.cpu.slices, refs, of, sort === 'updated_asc' ? 'asc' : 'desc')
   }
-  const { items, total } = slice(
-    searchNames(refs, search, ({ name }) => name.slice(HEADS.length)),
-    paging,
-  )
+  const found = await ctx.cpu.slices.run(() => searchNames(refs, search, ({ name }) => name.slice(HEADS.length)))
+  const { items, total } = slice(found, paging)
   return { items: await records(ctx, subject, items), total }
 }
 

@@ -9,7 +9,7 @@ import { conflict, notFound, refused } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import { type Commit, type Ref, type Tag, ZERO } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
-import { type Page, type Paging, slice } from '../core/page.js'
+import { orderByTime, type Page, type Paging, slice } from '../core/page.js'
 import { searchNames } from './branches.js'
 import { protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
@@ -38,16 +38,16 @@ export async function listTags(
 ): Promise<Page<TagRecord>> {
   const repository = repositoryOf(ctx, subject.project)
   const refs = await repository.refs(TAGS)
-  const commits = await repository.commits(refs.map(({ peeled }) => peeled))
-  const times = new Map(refs.map(({ name }, i) => [name, commits[i]?.committer.seconds ?? NO_TIME]))
-  const direction = sort === 'asc' ? 1 : -1
-  const byName = (a: Ref, b: Ref) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
-  const byTime = (a: Ref, b: Ref) => (times.get(a.name) as number) - (times.get(b.name) as number)
-  const sorted = [...refs].sort((a, b) => direction * ((order_by === 'updated' && byTime(a, b)) || byName(a, b)))
-  const { items, total } = slice(
-    searchNames(sorted, search, ({ name }) => name.slice(TAGS.length)),
-    paging,
-  )
+  let sorted = refs
+  if (order_by === 'updated') {
+    const commits = await repository.commits([...new Set(refs.map(({ peeled }) => peeled))])
+    const times = new Map(commits.map((commit) => [commit?.oid, commit?.committer.seconds ?? NO_TIME]))
+    const of = refs.map(({ peeled }) => times.get(peeled) ?? NO_TIME)
+    sorted = await orderByTime(ctx.cpu.slices, refs, of, 'asc')
+  }
+  if (sort === 'desc') sorted = sorted.toReversed()
+  const found = await ctx.cpu.slices.run(() => searchNames(sorted, search, ({ name }) => name.slice(TAGS.length)))
+  const { items, total } = slice(found, paging)
   return { items: await records(ctx, subject, items, 'page'), total }
 }
 

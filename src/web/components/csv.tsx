@@ -1,8 +1,11 @@
 import { rowsOf } from '../../lib/text/csv.js'
+import { PagePart } from '../page-part.js'
 
 /** Rows and columns that are shown of a table. */
 const MAX_ROWS = 1_000
 const MAX_COLUMNS = 50
+/** Rows that are rendered at once (WB-341). */
+const AT_ONCE = 50
 
 /** A file of values as a table; its first row is the head. */
 export function CsvTable({ text, separator }: { text: string; separator: string }) {
@@ -22,12 +25,16 @@ export function CsvTable({ text, separator }: { text: string; separator: string 
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, MAX_ROWS).map((row, i) => (
-            <tr key={i}>
-              {shown(row).map((cell, j) => (
-                <td key={j}>{cell}</td>
+          {Array.from({ length: Math.ceil(Math.min(rows.length, MAX_ROWS) / AT_ONCE) }, (_, n) => (
+            <PagePart key={n}>
+              {rows.slice(n * AT_ONCE, Math.min((n + 1) * AT_ONCE, MAX_ROWS)).map((row, i) => (
+                <tr key={i}>
+                  {shown(row).map((cell, j) => (
+                    <td key={j}>{cell}</td>
+                  ))}
+                </tr>
               ))}
-            </tr>
+            </PagePart>
           ))}
         </tbody>
       </table>

@@ -4,7 +4,7 @@ import type { Slices } from '../../lib/async/slices.js'
 import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
 import { Broadcasts } from '../components/broadcasts.js'
-import { iconsIn, symbolsOf } from '../components/icon.js'
+import { symbolsOf } from '../components/icon.js'
 import type { Html, PageView } from '../page.js'
 import { renderInParts } from '../page-part.js'
 import { Header } from './header.js'
@@ -19,7 +19,7 @@ export async function documentOf(
   assets: AssetLinks,
   { waiting, costs }: { waiting: Waiting | null; costs: CallCosts | null },
 ): Promise<Buffer> {
-  const pieces = await renderInParts(
+  const { bytes, icons } = await renderInParts(
     slices,
     <>
       <a class="skip" href="#main">
@@ -36,22 +36,14 @@ export async function documentOf(
       {costs && <PerformanceBar costs={costs} />}
     </>,
   )
-  const symbols = new Set<string>()
-  const bytes: Buffer[] = []
-  for (const piece of pieces)
-    await slices.run(() => {
-      for (const name of iconsIn(piece)) symbols.add(name)
-      // a parser takes a bare CR for the end of a line
-      bytes.push(Buffer.from(piece.includes('\r') ? piece.replaceAll('\r', '&#13;') : piece))
-    })
   const head = renderToString(
     <Head title={title} assets={assets} scripted={scripted} errors={errorsAt(view)}>
       {card && view.viewer === null && <Card view={view} title={title} {...card} />}
       {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
     </Head>,
   )
-  const start = `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsOf(symbols)}`
-  return Buffer.concat([Buffer.from(start), ...bytes, Buffer.from('</body></html>\n')])
+  const start = `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsOf(icons)}`
+  return Buffer.concat([Buffer.from(start), bytes, Buffer.from('</body></html>\n')])
 }
 
 /** Where the script reports its errors; undefined if nowhere (WB-201). */

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, VNode } from 'preact'
 import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
@@ -13,6 +13,7 @@ import { CodeCell, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
+import { PagePart } from '../../page-part.js'
 import { MAX_EDITED } from './edit.js'
 import { isMarkdown, renderFile } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
@@ -217,20 +218,40 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
   }
 }
 
-/** Numbered lines; a number is a link to its line. */
-const Lines = ({ lines, marked }: { lines: string[]; marked: string[] | null }) => (
-  <table class="lines">
+/** Rows that are rendered at once. */
+const ROWS = 200
+
+/** A table with a row for each line, rendered in parts (WB-341). */
+const LineTable = ({ lines, class: name, row }: { lines: string[]; class: string; row: (line: string, i: number) => VNode }) => (
+  <table class={name}>
     <tbody>
-      {lines.map((line, i) => (
-        <tr id={`L${i + 1}`} key={i + 1}>
-          <td class="number">
-            <a href={`#L${i + 1}`}>{i + 1}</a>
-          </td>
-          <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} />
-        </tr>
+      {Array.from({ length: Math.ceil(lines.length / ROWS) }, (_, n) => (
+        <PagePart key={n}>
+          <LineRows lines={lines} from={n * ROWS} row={row} />
+        </PagePart>
       ))}
     </tbody>
   </table>
+)
+
+const LineRows = ({ lines, from, row }: { lines: string[]; from: number; row: (line: string, i: number) => VNode }) => (
+  <>{lines.slice(from, from + ROWS).map((line, i) => row(line, from + i))}</>
+)
+
+/** Numbered lines; a number is a link to its line. */
+const Lines = ({ lines, marked }: { lines: string[]; marked: string[] | null }) => (
+  <LineTable
+    lines={lines}
+    class="lines"
+    row={(line, i) => (
+      <tr id={`L${i + 1}`} key={i + 1}>
+        <td class="number">
+          <a href={`#L${i + 1}`}>{i + 1}</a>
+        </td>
+        <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} />
+      </tr>
+    )}
+  />
 )
 
 export const blamePage = page({
@@ -268,43 +289,43 @@ export const blamePage = page({
                 <a href={links.commits(ref, path)}>History</a>
               </span>
             </p>
-            <table class="lines blame">
-              <tbody>
-                {shown.lines.map((line, i) => {
-                  const group = starts.get(i + 1)
-                  const change = group && commits.get(group.oid)
-                  const previous = group?.previous
-                  return (
-                    <tr id={`L${i + 1}`} key={i + 1} class={group ? 'first' : ''}>
-                      {group && (
-                        <td class="by" rowspan={group.count}>
-                          {change && (
-                            <>
-                              <span class="dim">
-                                <Time at={momentOf(change.author)} />
-                              </span>{' '}
-                              <a href={links.commit(change.oid)} title={`${change.author.name}: ${titleOf(change)}`}>
-                                {titleOf(change)}
-                              </a>{' '}
-                              {previous && (
-                                <a href={links.blame(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
-                                  before
-                                </a>
-                              )}
-                            </>
-                          )}
-                        </td>
-                      )}
-                      {!group && truncated && !groups.some(({ start, count }) => i + 1 >= start && i + 1 < start + count) && <td class="by" />}
-                      <td class="number">
-                        <a href={`#L${i + 1}`}>{i + 1}</a>
+            <LineTable
+              lines={shown.lines}
+              class="lines blame"
+              row={(line, i) => {
+                const group = starts.get(i + 1)
+                const change = group && commits.get(group.oid)
+                const previous = group?.previous
+                return (
+                  <tr id={`L${i + 1}`} key={i + 1} class={group ? 'first' : ''}>
+                    {group && (
+                      <td class="by" rowspan={group.count}>
+                        {change && (
+                          <>
+                            <span class="dim">
+                              <Time at={momentOf(change.author)} />
+                            </span>{' '}
+                            <a href={links.commit(change.oid)} title={`${change.author.name}: ${titleOf(change)}`}>
+                              {titleOf(change)}
+                            </a>{' '}
+                            {previous && (
+                              <a href={links.blame(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
+                                before
+                              </a>
+                            )}
+                          </>
+                        )}
                       </td>
-                      <CodeCell line={line} html={marked?.[i]} />
-                    </tr>
-                  )
-                })}
-              </tbody>
-            </table>
+                    )}
+                    {!group && truncated && !groups.some(({ start, count }) => i + 1 >= start && i + 1 < start + count) && <td class="by" />}
+                    <td class="number">
+                      <a href={`#L${i + 1}`}>{i + 1}</a>
+                    </td>
+                    <CodeCell line={line} html={marked?.[i]} />
+                  </tr>
+                )
+              }}
+            />
           </div>
         </ProjectLayout>
       ),

@@ -103,10 +103,7 @@ export const commitPage = page({
     const pipeline = states.get(commit.oid)
     const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]
     const mayComment = view.viewer !== null && subject.can('comment_on_commit')
-    const placed = placesOf(
-      discussions.items,
-      files.filter((file) => !instead(file)),
-    )
+    const placed = placesOf(discussions.items, files, (file) => !instead(file))
     const busy = new Set([input.on, ...[...placed.keys()].map((key) => key.split('_', 1)[0])])
     const review: DiffReview = {
       list: null,
@@ -205,18 +202,24 @@ export const commitPage = page({
           <DiffViews view={view} parallel={parallel} ignoreSpace={ignoreSpace} />
           {all}
           {
-            await diffFiles(ctx, {
-              files,
-              review,
-              truncated: diff.truncated,
-              similarity: diff.similarity,
-              links,
-              from: commit.parents[0] ?? null,
-              to: commit.oid,
-              parallel,
-              ignoreSpace,
-              raw: `${links.commit(commit.oid)}.diff`,
-            })
+            await diffFiles(
+              ctx,
+              {
+                files,
+                review,
+                truncated: diff.truncated,
+                similarity: diff.similarity,
+                links,
+                from: commit.parents[0] ?? null,
+                to: commit.oid,
+                parallel,
+                ignoreSpace,
+                raw: `${links.commit(commit.oid)}.diff`,
+              },
+              placed.size === 0 && input.on === undefined
+                ? [links.home, view.address, mayComment, commit.oid, input.only, input.open, parallel, ignoreSpace]
+                : null,
+            )
           }
           {(elsewhere.length > 0 || mayComment) && <h2>Comments</h2>}
           <Discussions {...parts} view={view} discussions={elsewhere} />
@@ -239,10 +242,10 @@ export const commitPage = page({
 const keyOf = ({ old, new: now }: Pick<Line, 'old' | 'new'>) => `${old ?? ''}_${now ?? ''}`
 
 /** The threads on lines that are shown, by file and line. */
-function placesOf(discussions: DiscussionRecord[], files: FileDiff[]): Map<string, DiscussionRecord[]> {
+function placesOf(discussions: DiscussionRecord[], files: FileDiff[], isShown: (file: FileDiff) => boolean): Map<string, DiscussionRecord[]> {
   const placed = new Map<string, DiscussionRecord[]>()
   const paths = new Set(discussions.map(({ notes }) => notes[0]?.note.position?.new_path))
-  const about = files.filter(({ new_path }) => paths.has(new_path))
+  const about = files.filter((file) => paths.has(file.new_path) && isShown(file))
   const shown = new Set(about.flatMap((file) => linesOf(file.diff).map((line) => `${fileAnchor(file.new_path)}_${keyOf(line)}`)))
   for (const discussion of discussions) {
     const position = discussion.notes[0]?.note.position

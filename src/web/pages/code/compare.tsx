@@ -103,14 +103,17 @@ export const comparePage = page({
     const { commits, diffs, overflow, similarity, base, head } = await compareAcross(ctx, subject, other, compared)
     const repository = repositoryOf(ctx, subject.project)
     const isOffered = view.viewer !== null && subject.can('create_merge_request') && commits.length > 0
-    const [whole, isFromBranch, isToBranch] = await Promise.all([
+    const newest = [...commits].reverse()
+    const shown = newest.slice(0, PER_PAGE)
+    const [compareForm, around, whole, isFromBranch, isToBranch] = await Promise.all([
+      CompareForm({ ctx, caller, subject, view, asked: { from, to, other } }),
+      beside(ctx, subject, shown),
       openedFile(repository, head, diffs, input.open),
       isOffered ? repositoryOf(ctx, other.project).ref(`refs/heads/${from}`) : null,
       isOffered ? repository.ref(`refs/heads/${to}`) : null,
     ])
     const { files, all, instead } = shownFiles(view, diffs, input.only)
-    const newest = [...commits].reverse()
-    const shown = newest.slice(0, PER_PAGE)
+    const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]
     const request = new URLSearchParams({
       'merge_request[source_branch]': to,
       'merge_request[target_branch]': from,
@@ -133,46 +136,50 @@ export const comparePage = page({
           </div>
           <details>
             <summary>Compare others</summary>
-            {await CompareForm({ ctx, caller, subject, view, asked: { from, to, other } })}
+            {compareForm}
           </details>
           {commits.length === 0 && (
             <p class="empty">
               Everything in {to} is in {name} already.
             </p>
           )}
-          <CommitList view={view} commits={shown} links={links} {...(await beside(ctx, subject, shown))} />
+          <CommitList view={view} commits={shown} links={links} {...around} />
           {newest.length > shown.length && (
             <p>
               <a href={links.commits(to)}>{newest.length - shown.length} more commits</a>
             </p>
           )}
-          <DiffViews view={view} parallel={input.view === 'parallel'} ignoreSpace={input.w ?? false} />
+          <DiffViews view={view} parallel={parallel} ignoreSpace={ignoreSpace} />
           {all}
           {
-            await diffFiles(ctx, {
-              files,
-              whole,
-              truncated: overflow,
-              similarity,
-              links,
-              from: isAcross && straight ? null : base,
-              to: head,
-              parallel: input.view === 'parallel',
-              ignoreSpace: input.w ?? false,
-              raw: isAcross ? null : `${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`,
-              review: {
-                list: null,
-                head: (file) => <WholeFileLink view={view} file={file} />,
-                above: () => null,
-                under: () => null,
-                formOf: () => null,
-                mayComment: () => false,
-                picture: () => null,
-                isClosed: () => false,
-                instead,
-                isPlain: () => true,
+            await diffFiles(
+              ctx,
+              {
+                files,
+                whole,
+                truncated: overflow,
+                similarity,
+                links,
+                from: isAcross && straight ? null : base,
+                to: head,
+                parallel,
+                ignoreSpace,
+                raw: isAcross ? null : `${links.page('compare')}/${encodeURIComponent(from)}${dots}${encodeURIComponent(to)}.diff`,
+                review: {
+                  list: null,
+                  head: (file) => <WholeFileLink view={view} file={file} />,
+                  above: () => null,
+                  under: () => null,
+                  formOf: () => null,
+                  mayComment: () => false,
+                  picture: () => null,
+                  isClosed: () => false,
+                  instead,
+                  isPlain: () => true,
+                },
               },
-            })
+              [links.home, view.address, base, head, isAcross, input.only, input.open, parallel, ignoreSpace],
+            )
           }
         </ProjectLayout>
       ),

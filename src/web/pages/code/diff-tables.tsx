@@ -20,6 +20,7 @@ import {
 } from '../../components/diff/diff.js'
 import { aBudget, type Budget, changedWords, withoutSpace } from '../../components/diff/diff-marks.js'
 import type { PageView } from '../../page.js'
+import { RenderedPart, renderInParts } from '../../page-part.js'
 
 /** Rows that are rendered in one step. */
 const STEP = 50
@@ -47,7 +48,7 @@ export const LeftOut = ({ file, to }: { file: FileDiff; to: string | null }) => 
   <p class="note">
     {countLines(file.diff)} lines are not shown here.{' '}
     {to && (
-      <a href={to} data-into={fileAnchor(file.new_path)} aria-label={`Show the changes of ${file.new_path}`}>
+      <a href={to} data-into={fileAnchor(file.new_path)} aria-label={`Show them: the changes of ${file.new_path}`}>
         Show them
       </a>
     )}
@@ -60,10 +61,14 @@ const MAX_LINES_OF_ONE = 20_000
 
 /** The files that a page of a commit or a comparison shows: all of them, or the one that its address names. */
 export function shownFiles(view: PageView, files: FileDiff[], only: string | undefined) {
-  const own = files.filter(({ new_path }) => fileAnchor(new_path) === only)
+  const own = only === undefined ? [] : files.filter(({ new_path }) => fileAnchor(new_path) === only)
   const isOne = own.length > 0
   const shown = isOne ? own : files
-  const beyond = filesBeyond(shown, isOne ? MAX_LINES_OF_ONE : MAX_LINES)
+  let beyond: ReadonlySet<FileDiff> | undefined
+  const isBeyond = (file: FileDiff) => {
+    beyond ??= filesBeyond(shown, isOne ? MAX_LINES_OF_ONE : MAX_LINES)
+    return beyond.has(file)
+  }
   const [path = '', query = ''] = view.address.split('?', 2)
   const to = (anchor: string | null) => {
     const parameters = new URLSearchParams(query)
@@ -79,12 +84,23 @@ export function shownFiles(view: PageView, files: FileDiff[], only: string | und
         <a href={to(null)}>All files</a>
       </p>
     ),
-    instead: (file: FileDiff) => (beyond.has(file) ? <LeftOut file={file} to={isOne ? null : to(fileAnchor(file.new_path))} /> : null),
+    instead: (file: FileDiff) => (isBeyond(file) ? <LeftOut file={file} to={isOne ? null : to(fileAnchor(file.new_path))} /> : null),
   }
 }
 
-/** The changes of files; their lines are rendered in slices, and kept if nothing stands under them (WB-370). */
-export async function diffFiles(ctx: Context, props: DiffProps) {
+/**
+ * The changes of files; their lines are rendered in slices, and kept if nothing stands under them (WB-370). With a key,
+ * which says all that makes them, they are kept as a whole.
+ */
+export async function diffFiles(ctx: Context, props: DiffProps, key: unknown[] | null = null): Promise<VNode> {
+  if (!key) return tablesOf(ctx, props)
+  const name = keyOf(key)
+  const kept = ctx.caches.changes.get(name) ?? (await renderInParts(ctx.cpu.slices, await tablesOf(ctx, props)))
+  ctx.caches.changes.set(name, kept)
+  return <RenderedPart part={kept} />
+}
+
+async function tablesOf(ctx: Context, props: DiffProps) {
   const budget = aBudget()
   const tables: DiffTable[] = []
   for (const file of props.files) tables.push(await tableOf(ctx, props, file, budget))

@@ -38,6 +38,18 @@ export const olderAddresses = [
   ofProject('P/-/branches/stale', '/-/branches'),
   ofProject('P/-/branches/all', '/-/branches'),
   ofProject('P/-/jobs', '/-/pipelines'),
+  // tabs of the page, with what it is filled with
+  ...['diffs', 'pipelines'].map((tab) =>
+    page({
+      at: `P/-/merge_requests/new/${tab}`,
+      access: onProject('read_project'),
+      input: z.object({}),
+      show: async ({ subject, view }) => {
+        const query = view.address.includes('?') ? view.address.slice(view.address.indexOf('?')) : ''
+        return new Redirect(`${homeOfProject(subject)}/-/merge_requests/new${query}`)
+      },
+    }),
+  ),
   page({
     at: 'P/-/builds/:job_id',
     access: onProject('read_project'),

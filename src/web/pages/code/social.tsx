@@ -5,9 +5,11 @@ import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { forkProject } from '../../../services/projects/forks.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { loadProject } from '../../../services/projects/load.js'
+import { listStarrers } from '../../../services/projects/people.js'
 import { setStar } from '../../../services/projects/update.js'
+import { Avatar } from '../../components/avatar.js'
 import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
-import { Pager } from '../../components/list.js'
+import { Pager, Row, Rows } from '../../components/list.js'
 import { ProjectRows, projectsOf } from '../../components/projects.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl } from '../../links.js'
@@ -24,6 +26,33 @@ export const starForm = form({
   async submit({ ctx, caller, subject, input }) {
     await setStar(ctx, caller, subject, input.starred)
     return new Redirect(within(subject))
+  },
+})
+
+export const starrersPage = page({
+  at: 'P/-/starrers',
+  access: onProjectSignedIn('read_project'),
+  input: z.object({ page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const { items, total } = await listStarrers(ctx, caller.user, subject.project.id, { page: input.page, per_page: PER_PAGE })
+    return {
+      title: `Stars · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="code">
+          <h1>Stars</h1>
+          <Rows empty="No star is from a person whose profile you may see.">
+            {items.map((user) => (
+              <Row key={user.id}>
+                <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
+                  <Avatar view={view} user={user} size={24} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
+                </a>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
   },
 })
 

@@ -257,9 +257,7 @@ export const projectPage = page({
                 ) : (
                   <Icon name="star" />
                 )}
-                <span>
-                  {project.star_count} {project.star_count === 1 ? 'star' : 'stars'}
-                </span>
+                {viewer ? <a href={links.page('starrers')}>{starsText(project.star_count)}</a> : <span>{starsText(project.star_count)}</span>}
               </div>
               <div class="toolbar">
                 {viewer && subject.can('fork') ? (
@@ -431,3 +429,5 @@ export const pathPage = page({
     return new Redirect(to.slice(view.links.prefix.length))
   },
 })
+
+const starsText = (count: number) => `${count} ${count === 1 ? 'star' : 'stars'}`

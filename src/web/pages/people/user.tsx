@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
 import type { Caller } from '../../../access/actor.js'
 import { PUBLIC } from '../../../access/can.js'
-import { type GroupSubject, getGroupFor } from '../../../access/rules.js'
+import { anyone, type GroupSubject, getGroupFor } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound, nullOnFailure } from '../../../failures.js'
-import { oneOf, opt, paging, searchText } from '../../../http/params.js'
+import { oneOf, opt, paging, searchText, str } from '../../../http/params.js'
 import { avatarUrl } from '../../../rules/avatar-url.js'
 import { listEventsOfGroup, listEventsOfUser } from '../../../services/activity/events.js'
 import { isRestricted, readSettings } from '../../../services/core/settings.js'
@@ -19,7 +19,7 @@ import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { GroupLayout } from '../../layout/group.js'
 import { homeOfGroup, inUrl } from '../../links.js'
-import { page } from '../../page.js'
+import { Plain, page } from '../../page.js'
 
 const PER_PAGE = 20
 
@@ -36,6 +36,17 @@ const onUsername: Access<User, false> = {
     return user
   },
 }
+
+/** Whether there is a user of this name, for forms and programs (WB-376). */
+export const userExists = page({
+  at: '/users/:username/exists',
+  access: anyone,
+  input: z.object({ username: str() }),
+  async show({ ctx, caller, input: { username } }) {
+    const exists = (await nullOnFailure(onUsername.find(ctx, caller, { id: username }))) !== null
+    return new Plain('application/json; charset=utf-8', JSON.stringify({ exists }))
+  },
+})
 
 /** What a user did that the caller may see; nothing of a private profile. */
 async function activityOf(ctx: Context, caller: Caller, user: User, number: number) {
