@@ -43,7 +43,6 @@ export const olderAddresses = [
     page({
       at: `P/-/merge_requests/new/${tab}`,
       access: onProject('read_project'),
-      input: z.object({}),
       show: async ({ subject, view }) => {
         const query = view.address.includes('?') ? view.address.slice(view.address.indexOf('?')) : ''
         return new Redirect(`${homeOfProject(subject)}/-/merge_requests/new${query}`)
