@@ -16,6 +16,10 @@ export function PagePart({ children }: { children: ComponentChildren }): VNode {
   return <>{`${mark}${collected.length - 1}\u0002`}</>
 }
 
+/** Lists of at most so many elements each. */
+export const inChunks = <T,>(all: T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
+
 /** The text of something, in pieces: one for each part and what stands between them. */
 export async function renderInParts(slices: Slices, content: VNode): Promise<string[]> {
   const { text, parts } = await slices.run(() => {
