@@ -194,6 +194,7 @@ describe('a review', () => {
     expect([overview.$('#review .draft').length, overview.$('#review script').length]).toEqual([2, 0])
     const sha = String(overview.$('#review [name=sha]').val())
     const draft = String(overview.$('.draft').last().attr('id')).replace('draft_', '')
+    await mine.open(`${at}?edit_draft=${draft}`)
     expect((await mine.submit(`${at}/drafts/${draft}`, { 'note[note]': 'A better remark' })).text).toContain('A better remark')
     // what was not seen is not approved, and then nothing is sent
     const stale = await mine.submit('Send review', { verdict: 'approve', sha: version[0].head_commit_sha })

@@ -213,6 +213,15 @@ interface RowsProps {
   beside?: Beside
 }
 
+/** Lines below one another, without addresses. */
+export const Unified = ({ lines }: { lines: Line[] }) => (
+  <table class="lines">
+    <tbody>
+      <UnifiedRows lines={lines} />
+    </tbody>
+  </table>
+)
+
 /** Lines below one another; without an anchor they have no addresses. */
 export const UnifiedRows = ({ lines, words, anchor, beside }: RowsProps) => (
   <>
