@@ -309,8 +309,8 @@ async function owners(bench, gogs) {
 }
 
 /**
- * Pages as a browser asks for them: those of code by people who are not signed in, who see the same in both; those of
- * issues by the owner, since only people who are signed in read discussions here.
+ * Pages as a browser asks for them: by people who are not signed in, who see the same in both, or by the
+ * owner: only people who are signed in read discussions here.
  */
 async function measurePages(bench, gogs, { head, file }) {
   const folder = file.split('/').slice(0, -1).join('/')
@@ -321,8 +321,10 @@ async function measurePages(bench, gogs, { head, file }) {
     ['page of a file', `/-/blob/main/${file}`, `/src/main/${file}`],
     ['page of commits', '/-/commits/main', '/commits/main'],
     ['page of a commit', `/-/commit/${head}`, `/commit/${head}`],
+    ['page of issues', '/-/issues', '/issues'],
     ['page of issues, signed in', '/-/issues', '/issues', LEAST_PAGES.usual, cookies],
-    ['page of an issue, signed in', '/-/issues/1', '/issues/1', LEAST_PAGES.issue, cookies],
+    ['page of an issue without notes', '/-/issues/2', '/issues/2', LEAST_PAGES.issue],
+    [`page of an issue with ${AMOUNT.notes} notes, signed in`, '/-/issues/1', '/issues/1', LEAST_PAGES.issue, cookies],
   ]
   for (const [what, ours, theirs, least = LEAST_PAGES.usual, [mine, other] = ['', '']] of pages) {
     const headersOf = (cookie) => ({ accept: 'text/html', 'accept-encoding': 'br, gzip', cookie })
