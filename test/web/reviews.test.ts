@@ -405,7 +405,7 @@ describe('the merge box', () => {
 })
 
 describe('conflicts', () => {
-  it('are resolved by taking a side or editing the text, unless a branch has moved (WB-110)', async () => {
+  it('are resolved by taking a side or editing the text, unless a branch has moved (WB-110, WB-383)', async () => {
     const { owner, author, at, project, request } = await aReview({ 'a.txt': text(changed), b: 'B1\n', 'new <b>.txt': 'kept\n' })
     await commit(project, 'main', { 'a.txt': text(LINES.with(1, 'deux').with(7, 'huit')), b: 'B2\n' })
     await t.api('get', request.path, owner).expect(200)
@@ -413,7 +413,9 @@ describe('conflicts', () => {
     const browser = await signedIn(author)
     expect((await browser.open(at)).text).toContain('There are conflicts with main.')
     const page = await browser.open(`${at}/conflicts`)
-    expect(page.$('.conflict code').text()).toBe('a.txtb')
+    expect(page.$('.conflict .head code').text()).toBe('a.txtb')
+    expect(page.$('.conflict').first().find('label').text()).toContain('Use the lines of topicUse the lines of main')
+    expect(page.$('.conflict textarea').first().val()).toMatch(/^<<<<<<< topic$[^]*^>>>>>>> main$/m)
     const edited = { 'files[f0][take]': 'ours', 'files[f1][take]': 'edit', 'files[f1][content]': 'B <both>\r\n' }
     const marked = await browser.submit('Commit to topic', { ...edited, 'files[f1][content]': '<<<<<<< a\nB' })
     expect([marked.status, marked.text.includes('still has marks of a conflict in b')]).toEqual([422, true])
@@ -555,7 +557,7 @@ describe('what a merge request costs', () => {
 })
 
 describe('the editor of answers', () => {
-  it('previews and takes files in replies, comments on lines, drafts and changes (WB-333)', async () => {
+  it('previews and takes files in replies, comments on lines, drafts and changes (WB-333, WB-382)', async () => {
     const { owner, at } = await aReview()
     const browser = await signedIn(owner)
     const evil = '**bold** <img src=x onerror=alert(1)>'
