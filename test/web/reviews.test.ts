@@ -415,7 +415,7 @@ describe('conflicts', () => {
     const page = await browser.open(`${at}/conflicts`)
     expect(page.$('.conflict .head code').text()).toBe('a.txtb')
     expect(page.$('.conflict').first().find('label').text()).toContain('Use the lines of topicUse the lines of main')
-    expect(page.$('.conflict textarea').first().val()).toMatch(/^<<<<<<< topic$[^]*^>>>>>>> main$/m)
+    expect(page.$('.conflict textarea').first().val()).toMatch(/^<<<<<<< topic$[\s\S]*^>>>>>>> main$/m)
     const edited = { 'files[f0][take]': 'ours', 'files[f1][take]': 'edit', 'files[f1][content]': 'B <both>\r\n' }
     const marked = await browser.submit('Commit to topic', { ...edited, 'files[f1][content]': '<<<<<<< a\nB' })
     expect([marked.status, marked.text.includes('still has marks of a conflict in b')]).toEqual([422, true])
