@@ -3,13 +3,14 @@
 // Build Gogs 0.14 from its public source; nothing of it is included here. Writes its section of bench/RESULTS.md unless
 // --quick.
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
 import { build } from '../scripts/build.mjs'
+import { visitor } from './forms.mjs'
 import { Bench, cache, call, median, native, pss, TOKEN } from './harness.mjs'
 import { replayOf } from './replay.mjs'
 import { generated, git } from './repository.mjs'
@@ -28,10 +29,10 @@ const SECONDS = quick ? 1 : 3
 /** Numbers of rows in both. */
 /** Gogs has none in this comparison. */
 const WITHOUT_SSH = { SSH_PORT: '' }
-const AMOUNT = quick ? { projects: 30, issues: 100, notes: 20 } : { projects: 300, issues: 2_000, notes: 50 }
+const AMOUNT = quick ? { projects: 30, issues: 100, notes: 50 } : { projects: 300, issues: 2_000, notes: 50 }
 const LEAST_RATE = 1.2
-/** Of pages. */
-const LEAST_PAGES = 10
+/** Of pages; of one issue, whose page Gogs makes from few rows. */
+const LEAST_PAGES = { usual: 10, issue: 3 }
 
 /** Gogs with its own database in the Postgres of the bench. */
 class Gogs {
@@ -297,31 +298,53 @@ async function measureWrites(bench, gogs, seeded) {
   }
 }
 
-/** Pages as a browser asks for them, by people who are not signed in; Gogs shows the same to them. */
+/** Signs the owner in on both; resolves with the cookies. */
+async function owners(bench, gogs) {
+  const here = visitor(bench.url)
+  const password = readFileSync(join(bench.dataDir, 'initial-admin-password'), 'utf8').trim()
+  await here.send('/users/sign_in', { 'user[login]': 'root', 'user[password]': password })
+  const there = visitor(gogs.url)
+  await there.send('/user/login', { _csrf: await there.valueOn('/user/login', 'name="_csrf"'), user_name: 'bench', password: 'bench1234' })
+  return [here.cookie(), there.cookie()]
+}
+
+/**
+ * Pages as a browser asks for them: by people who are not signed in, who see the same in both, or by the
+ * owner: only people who are signed in read discussions here.
+ */
 async function measurePages(bench, gogs, { head, file }) {
   const folder = file.split('/').slice(0, -1).join('/')
+  const cookies = await owners(bench, gogs)
   const pages = [
     ['page of a project', '', ''],
     ['page of a folder', `/-/tree/main/${folder}`, `/src/main/${folder}`],
     ['page of a file', `/-/blob/main/${file}`, `/src/main/${file}`],
     ['page of commits', '/-/commits/main', '/commits/main'],
     ['page of a commit', `/-/commit/${head}`, `/commit/${head}`],
+    ['page of issues', '/-/issues', '/issues'],
+    ['page of issues, signed in', '/-/issues', '/issues', LEAST_PAGES.usual, cookies],
+    ['page of an issue without notes', '/-/issues/2', '/issues/2', LEAST_PAGES.issue],
+    [`page of an issue with ${AMOUNT.notes} notes, signed in`, '/-/issues/1', '/issues/1', LEAST_PAGES.issue, cookies],
   ]
-  const headers = { accept: 'text/html', 'accept-encoding': 'br, gzip' }
-  for (const [what, ours, theirs] of pages) {
+  for (const [what, ours, theirs, least = LEAST_PAGES.usual, [mine, other] = ['', '']] of pages) {
+    const headersOf = (cookie) => ({ accept: 'text/html', 'accept-encoding': 'br, gzip', cookie })
     const [here, there] = [`${bench.url}/root/large${ours}`, `${gogs.url}/bench/large${theirs}`]
     const bytes = []
     // both have it at hand
-    for (const url of [here, there]) bytes.push((await (await fetch(url, { headers: { accept: 'text/html' } })).arrayBuffer()).byteLength)
-    await load(here, headers)
+    for (const [url, cookie] of [
+      [here, mine],
+      [there, other],
+    ])
+      bytes.push((await (await fetch(url, { headers: { accept: 'text/html', cookie } })).arrayBuffer()).byteLength)
+    await load(here, headersOf(mine))
     const [a, b] = [[], []]
     for (let turn = 0; turn < TURNS; turn++) {
-      b.push((await load(there, headers)).rate)
-      a.push((await load(here, headers)).rate)
+      b.push((await load(there, headersOf(other))).rate)
+      a.push((await load(here, headersOf(mine))).rate)
     }
     const [rate, rival] = [median(a), median(b)]
     process.stdout.write(`  ${(rate / rival).toFixed(1)} times; ${bytes.join(' and ')} bytes before compression\n`)
-    row(what, '/s', digits(rate), digits(rival), rate >= LEAST_PAGES * rival)
+    row(what, '/s', digits(rate), digits(rival), rate >= least * rival)
   }
 }
 
@@ -432,7 +455,7 @@ try {
     await measureStart(bench, gogs)
   }
   const version = spawnSync(gogs.program, ['--version']).stdout.toString().trim()
-  const text = `\`node bench/rival.mjs PATH-OF-GOGS\`: ${version} on the same Postgres with the same data (${AMOUNT.projects} projects, ${AMOUNT.issues} issues, a repository of 6,000 commits, 100 branches, 200 tags), both asked in turns, reads by ${CLIENTS} clients, both without SSH (our thread for it keeps 9 MB). The bar is 1.2 times its rate at no more than its p99, 10 times its rate of pages; twice its start, 1.2 times its memory. Where the disk or the client takes most of a time, the bar is held to the rest: a row that a bare connection writes to the same Postgres, or the same git command answered from a recording, is subtracted from both.
+  const text = `\`node bench/rival.mjs PATH-OF-GOGS\`: ${version} on the same Postgres with the same data (${AMOUNT.projects} projects, ${AMOUNT.issues} issues, a repository of 6,000 commits, 100 branches, 200 tags), both asked in turns, reads by ${CLIENTS} clients, both without SSH (our thread for it keeps 9 MB). The bar is 1.2 times its rate at no more than its p99, 10 times its rate of pages, 3 times that of the page of an issue; twice its start, 1.2 times its memory. Where the disk or the client takes most of a time, the bar is held to the rest: a row that a bare connection writes to the same Postgres, or the same git command answered from a recording, is subtracted from both.
 
 | what | | Roost | Gogs | holds |
 | --- | --- | ---: | ---: | --- |

@@ -31,6 +31,10 @@ function placeOf(part: VNode | Rendering): VNode {
   return <>{`${mark}${collected.length - 1}\u0002`}</>
 }
 
+/** Lists of at most so many elements each. */
+export const inChunks = <T,>(all: T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
+
 /** Renders something piece by piece: each part and what stands between them. */
 export async function renderInParts(slices: Slices, content: VNode): Promise<Rendering> {
   const pieces: Rendering[] = []

@@ -1,5 +1,6 @@
 // @module-tag long
-import { load } from 'cheerio'
+import { type CheerioAPI, load } from 'cheerio'
+import { sql } from 'drizzle-orm'
 import { beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { forms, pages } from '../../src/web/index.js'
@@ -59,8 +60,10 @@ const OF_ACCOUNTS = /^\/(admin|users|oauth|-\/profile)(?=\/|$)/
 const ENDS_SESSION = /sign_out|password|two_factor|account|sessions|profile$|impersonate/
 /** What may move, hide or remove a project or group: sent to spare ones. */
 const RUINS = /^[PG]$|^[PG]\/(-\/)?(edit|transfer|archive|unarchive|leave|visibility|path|settings|fork$|restore)|(project|group)_members/
-/** Forms after which spare things and people are made anew. */
+/** Forms after which spare things and people are made anew, and after which everything is. */
 const SPARED = 40
+const WORLD_OF = 300
+const MOST_FAULTS = Number(process.env['ROOST_FUZZ_FAULTS'] ?? 20)
 
 /** Small, seeded pseudo-random numbers (mulberry32). */
 function randomOf(seed: number) {
@@ -78,10 +81,59 @@ const oneOf = <T>(list: readonly T[]): T => list[Math.floor(random() * list.leng
 let keeper: TestUser
 let project: TestProject
 let group: string
+/** Those whose pages are read and whose forms are sent: the owner, a developer, and one who is no member. */
 let browser: TestBrowser
+let others: TestBrowser[]
 /** Everything that forms may ruin. */
 let spare: { project: TestProject; group: string; group_id: number; user: TestUser }
 const throwaways = new Map<'admin' | 'user', TestBrowser>()
+/** Addresses of pages whose forms are sent. */
+let known: string[] = []
+
+/** People and a project with something on every page. */
+async function makeWorld() {
+  keeper = await aUser(t.ctx)
+  const [mate, stranger] = [await aUser(t.ctx), await aUser(t.ctx)]
+  const made = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
+  group = (await t.api('get', made.path, keeper).expect(200)).body.full_path
+  const files = { 'a.txt': 'one\ntwo\nthree\n', 'README.md': '# One', '.gitlab/issue_templates/one.md': 'text' }
+  project = await aProject(t.ctx, { creator: keeper, namespace_id: made.id, visibility: 'public', files, developer: mate })
+  const say = (path: string, body: object, who = keeper) => t.api('post', `${project.path}${path}`, who).send(body).expect(201)
+  const commit = (branch: string, content: string) =>
+    say('/repository/commits', { branch, start_branch: 'main', commit_message: 'Work', actions: [{ action: 'update', file_path: 'a.txt', content }] })
+  await commit('topic', 'one\nTWO\nthree\n')
+  await commit('other', 'one\ntwo\nTHREE\n')
+  await commit('spare', 'one\n2\nthree\n')
+  for (const name of ['one', 'two']) await say('/labels', { name, color: '#112233', priority: 1 })
+  for (const title of ['one', 'two']) await say('/milestones', { title })
+  for (const title of ['one', 'two', 'three']) await say('/issues', { title, description: '- [ ] task', labels: 'one' })
+  for (const branch of ['topic', 'other'])
+    await say('/merge_requests', { title: branch, source_branch: branch, target_branch: 'main', description: '- [ ] task' })
+  await t.ctx.jobs.drain()
+  const { sha } = (await t.api('get', `${project.path}/merge_requests/1`, keeper).expect(200)).body
+  for (const at of ['/issues/1', '/merge_requests/1', `/repository/commits/${sha}`]) {
+    await say(`${at}/discussions`, { body: 'What about *this*?' }, mate)
+    await say(`${at}/discussions`, { body: 'And this?' })
+  }
+  const refs = (await t.api('get', `${project.path}/merge_requests/1`, keeper).expect(200)).body.diff_refs
+  const position = { ...refs, position_type: 'text', new_path: 'a.txt', old_path: 'a.txt', new_line: 2 }
+  await say('/merge_requests/1/discussions', { body: '```suggestion\n2\n```', position }, mate)
+  await say('/merge_requests/1/draft_notes', { note: 'one' })
+  await say('/snippets', { title: 'one', file_name: 'one.txt', content: 'one', visibility: 'public' })
+  await say('/snippets/1/notes', { body: 'one' }).catch(() => undefined)
+  await say('/wikis', { title: 'one', content: 'one' })
+  await say('/repository/tags', { tag_name: 'v1', ref: 'main' })
+  await say('/releases', { tag_name: 'v1', name: 'one', description: 'one' })
+  await say(`/statuses/${sha}`, { state: 'success', name: 'test', ref: 'topic' })
+  await t.ctx.jobs.drain()
+  browser = new TestBrowser(t.url)
+  await browser.signIn(keeper)
+  others = [new TestBrowser(t.url), new TestBrowser(t.url)]
+  await others[0]?.signIn(mate)
+  await others[1]?.signIn(stranger)
+  await makeSpare()
+  known = pages.filter(({ at }) => !/sign_out|oauth|confirmation|unlock|^\/users/.test(at)).map(({ at }) => addressOf(at))
+}
 
 async function makeSpare() {
   const user = await aUser(t.ctx)
@@ -105,25 +157,7 @@ async function throwaway(kind: 'admin' | 'user'): Promise<TestBrowser> {
   return made
 }
 
-beforeAll(async () => {
-  keeper = await aUser(t.ctx)
-  const made = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
-  group = (await t.api('get', made.path, keeper).expect(200)).body.full_path
-  project = await aProject(t.ctx, { creator: keeper, namespace_id: made.id, visibility: 'public', files: { 'a.txt': 'one\ntwo\n' } })
-  const say = (path: string, body: object) => t.api('post', `${project.path}${path}`, keeper).send(body).expect(201)
-  const actions = [{ action: 'update', file_path: 'a.txt', content: 'one\nTWO\n' }]
-  await say('/repository/commits', { branch: 'topic', start_branch: 'main', commit_message: 'Work', actions })
-  await say('/labels', { name: 'one', color: '#112233', priority: 1 })
-  await say('/milestones', { title: 'one' })
-  for (const title of ['one', 'two']) await say('/issues', { title, description: '- [ ] task' })
-  await say('/merge_requests', { title: 'one', source_branch: 'topic', target_branch: 'main', description: '- [ ] task' })
-  await say('/snippets', { title: 'one', file_name: 'one.txt', content: 'one', visibility: 'public' })
-  await say('/wikis', { title: 'one', content: 'one' })
-  await t.ctx.jobs.drain()
-  browser = new TestBrowser(t.url)
-  await browser.signIn(keeper)
-  await makeSpare()
-})
+beforeAll(makeWorld)
 
 function addressOf(at: string): string {
   const isSpared = RUINS.test(at) || at.startsWith('/admin')
@@ -165,13 +199,14 @@ async function heard(who: TestBrowser, path: string, body?: URLSearchParams) {
 
 /** What is wrong with an answer: markup of others, scripts, a fault of the service, or a way to another site. */
 function faultsOf({ status, html, to, headers }: Awaited<ReturnType<typeof heard>>): string[] {
-  const $ = load(html)
+  // a browser reads no elements in a diff
+  const $ = load(headers.get('content-type')?.startsWith('text/plain') ? '' : html)
   const foreign = to !== null && new URL(to, t.url).origin !== new URL(t.url).origin
   const odd = $('*').filter((_, each) =>
     Object.entries('attribs' in each ? each.attribs : {}).some(([name, value]) => name.startsWith('on') || /^\s*javascript:/i.test(value)),
   )
   return [
-    ...(status >= 500 ? [`status ${status}`] : []),
+    ...(status >= 500 ? [`status ${status}: ${t.logged.findLast((line) => line.includes('"err"'))?.slice(0, 2_000)}`] : []),
     ...($(`[${MARK}]`).length > 0 ? [`markup of others: ${$(`[${MARK}]`).first().parent().html()?.slice(0, 200)}`] : []),
     ...($('script:not([src])').length + odd.length > 0 ? ['a script'] : []),
     ...(foreign ? [`leads to ${to}`] : []),
@@ -194,56 +229,185 @@ const sent: Form[] = forms.filter((form) => NOT_SENT[nameOf(form)] === undefined
 const read = pages.filter(({ at }) => !/sign_out|oauth|confirmation|unlock/.test(at))
 const readerOf = async (at: string) => (at.startsWith('/admin') ? throwaway('admin') : browser)
 
+/** A form as a page has it, with its hidden fields and what the sender makes of the others. */
+function filledOnPage($: CheerioAPI, element: ReturnType<CheerioAPI>[number]): { action: string; body: URLSearchParams } {
+  const body = new URLSearchParams()
+  const id = $(element).attr('id')
+  const within = $(element).find('input, select, textarea, button')
+  for (const field of [...within.toArray(), ...(id ? $(`[form="${id}"]`).toArray() : [])]) {
+    const [name, type] = [$(field).attr('name'), $(field).attr('type')]
+    if (name === undefined || type === 'file' || $(field).is('button')) continue
+    const own = [$(field).val() ?? ''].flat().map(String)
+    const isChecked = $(field).is('[checked]') || random() < 0.3
+    const chance = random()
+    if (type === 'hidden') for (const value of own) body.append(name, chance < 0.95 || name === 'authenticity_token' ? value : oneOf(HOSTILE))
+    else if (/checkbox|radio/.test(type ?? '')) for (const value of isChecked ? own : []) body.append(name, chance < 0.95 ? value : oneOf(HOSTILE))
+    else if ($(field).is('select')) {
+      const options = $(field).find('option').toArray()
+      const option = options.length > 0 ? oneOf(options) : undefined
+      body.append(name, chance < 0.9 && option ? String($(option).attr('value') ?? $(option).text()) : oneOf(HOSTILE))
+    } else body.append(name, chance < 0.55 ? oneOf(HOSTILE) : chance < 0.75 ? oneOf(PLAIN) : (own[0] ?? ''))
+  }
+  const buttons = $(element).find('button[name]').toArray()
+  const button = buttons.length > 0 && random() < 0.6 ? oneOf(buttons) : undefined
+  if (button) body.append(String($(button).attr('name')), String($(button).attr('value') ?? ''))
+  const action = String($(element).attr('action') ?? '')
+  // sometimes it is about another record, or about none
+  return { action: random() < 0.06 ? action.replace(/\d+(?!.*\d)/, String(Math.floor(random() * 9))) : action, body }
+}
+
+const COUNTED = ['users', 'namespaces', 'projects', 'members', 'issues', 'merge_requests', 'notes', 'draft_notes', 'labels', 'milestones', 'snippets']
+COUNTED.push('releases', 'award_emoji', 'protected_branches')
+
+/** The number of rows of each kind, after what was begun has ended. */
+async function counted(): Promise<Record<string, number>> {
+  await t.ctx.jobs.drain()
+  const counts = COUNTED.map((table) => sql`(select count(*)::int from ${sql.identifier(table)}) as ${sql.identifier(table)}`)
+  const { rows } = await t.ctx.db.write.execute(sql`select ${sql.join(counts, sql`, `)}`)
+  return rows[0] as Record<string, number>
+}
+
+/** Forms after which there may be less of something. */
+const REMOVES =
+  /destroy|delete|remov|leave|toggle_award|publish|reject|discard|draft|bulk|transfer|merge$|import|group_members|project_members|users\/|suggestions/
+/** What is changed by those who are refused: a wrong answer is counted, or a note is taken of it. */
+function lossesOf(before: Record<string, number>, after: Record<string, number>, { status, name }: { status: number; name: string }): string[] {
+  const changed = COUNTED.filter((table) => before[table] !== after[table])
+  const wrong =
+    status >= 400 ? changed : /^DELETE/.test(name) || REMOVES.test(name) ? [] : changed.filter((table) => (after[table] ?? 0) < (before[table] ?? 0))
+  return wrong.map((table) => `${table}: ${before[table]} before, ${after[table]} after`)
+}
+
+/** A text that was typed into a field of several lines, and is not in the form that is shown again. */
+function isLost({ html }: { html: string }, body: URLSearchParams): boolean | null {
+  const $ = load(html)
+  const typed = $('form textarea')
+    .toArray()
+    .map((each) => String($(each).val()))
+  const [, text] = [...body].find(([name, value]) => $(`textarea[name="${name}"]`).length > 0 && value.trim().length > 3) ?? []
+  if (text === undefined || text.includes('\0') || /[\ud800-\udfff]/.test(text)) return null
+  return !typed.some((each) => each.replace(/\s+/g, ' ').includes(text.replace(/\s+/g, ' ').trim().slice(0, 40)))
+}
+
+interface Sent {
+  who: TestBrowser
+  path: string
+  name: string
+  body: URLSearchParams
+}
+
+/** A form as it is declared, with any fields; half of them meet records that are not there. */
+async function aDeclared(i: number): Promise<Sent> {
+  const form = sent[i % sent.length] as Form
+  const isOfAccount = OF_ACCOUNTS.test(form.at)
+  const who = isOfAccount ? await throwaway(form.at.startsWith('/admin') ? 'admin' : 'user') : browser
+  const token = await tokenOf(who, isOfAccount ? '/-/profile/emails' : `/${project.fullPath}/-/issues/new`)
+  return { who, path: addressOf(form.at), name: nameOf(form), body: filled(form, token) }
+}
+
+/** A form that stands on a page, as it stands there; null for a page without any. */
+async function onAPage(say: (what: string[]) => void): Promise<Sent | null> {
+  const path = oneOf(known)
+  const isSpared = path.includes(spare.project.fullPath) || path.includes(`/groups/${spare.group}`)
+  const chance = random()
+  const who = path.startsWith('/admin')
+    ? await throwaway('admin')
+    : path.startsWith('/-/profile')
+      ? await throwaway('user')
+      : chance < 0.7 || isSpared
+        ? browser
+        : oneOf(others)
+  const answer = await heard(who, path)
+  say(faultsOf(answer).map((each) => `${path}: ${each}`))
+  const $ = load(answer.html)
+  for (const link of $('a[href]').toArray()) {
+    const [to = ''] = String($(link).attr('href')).split('#')
+    const isOurs = to.startsWith(`/${project.fullPath}/`) || to.startsWith(`/groups/${group}/`)
+    if (isOurs && known.length < 2_000 && !known.includes(to) && !/\/(raw|archive|uploads)\//.test(to)) known.push(to)
+  }
+  const candidates = $('form[method="post"]')
+    .toArray()
+    .filter((each) => !NOT_TAKEN.test(String($(each).attr('action'))) && (isSpared || !DANGEROUS.test(String($(each).attr('action')))))
+  if (candidates.length === 0) return null
+  const { action, body } = filledOnPage($, oneOf(candidates))
+  return { who, path: action, name: `${body.get('_method') ?? 'POST'} ${action}`, body }
+}
+
+/** Forms that end sessions, and settings that turn the senders away. */
+const NOT_TAKEN = /sign_out|\/admin\/(maintenance|application_settings|request_limits)|\/users\/sign_in|broadcast/
+/** Sent only to spare projects and groups. */
+const DANGEROUS =
+  /\/(edit|transfer|archive|unarchive|leave|visibility|path|settings|restore|project_members|group_members)\b|^\/(groups\/)?[^/]+(\/[^/]+)?$/
+
 it(
-  `hostile texts in all forms make no markup, no fault of the service, and are not lost (WB-6, WB-8; seed ${SEED})`,
+  `hostile texts in all forms make no markup, no fault of the service, and are not lost (WB-6, WB-8, WB-380; seed ${SEED})`,
   async () => {
     const names = forms.map(nameOf)
     expect(Object.keys(NOT_SENT).filter((each) => !names.includes(each))).toEqual([])
-    const token = await tokenOf(browser, `/${project.fullPath}/-/issues/new`)
     const faults: string[] = []
-    const answers = new Map<number, number>()
-    let [count, kept] = [0, 0]
+    const answers: Record<string, Record<number, number>> = { 'of pages': {}, declared: {} }
+    let [count, kept, twice] = [0, 0, 0]
+    const kinds = new Set<string>()
     const end = Date.now() + SECONDS * 1000
-    for (let i = 0; Date.now() < end && faults.length < 20; i++) {
-      const form = sent[i % sent.length] as Form
-      const { at, method } = form
-      const isOfAccount = OF_ACCOUNTS.test(at)
-      const kind = at.startsWith('/admin') ? 'admin' : 'user'
-      if (i % SPARED === 0) await makeSpare()
-      const who = isOfAccount ? await throwaway(kind) : browser
-      const body = filled(form, isOfAccount ? await tokenOf(who, '/-/profile/emails') : token)
-      const answer = await heard(who, addressOf(at), body)
-      count++
-      answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1)
-      if (isOfAccount && (answer.status === 401 || /sign_in|password\/new|two_factor/.test(answer.to ?? '') || ENDS_SESSION.test(at)))
-        throwaways.delete(kind)
-      const say = (what: string[]) => faults.push(...what.map((each) => `${method} ${at} ${body}: ${each}`))
-      say(faultsOf(answer))
-      if (answer.status === 422) {
-        // what was typed into a field of several lines is in the form that is shown again
-        const $ = load(answer.html)
-        const typed = $('form textarea')
-          .toArray()
-          .map((each) => String($(each).val()))
-        const [, text] = [...body].find(([name, value]) => $(`textarea[name="${name}"]`).length > 0 && value.trim().length > 3) ?? []
-        if (text !== undefined && !text.includes('\0') && !/[\ud800-\udfff]/.test(text)) {
-          kept++
-          if (!typed.some((each) => each.replace(/\s+/g, ' ').includes(text.replace(/\s+/g, ' ').trim().slice(0, 40)))) say(['the text is lost'])
-        }
+    let [made, i] = [0, 0]
+    while (Date.now() < end && faults.length < MOST_FAULTS) {
+      i++
+      if (made + WORLD_OF < i || (i % SPARED === 0 && (await heard(browser, '/dashboard')).status !== 200)) {
+        throwaways.clear()
+        await makeWorld()
+        made = i
       }
+      if (i % SPARED === 0) {
+        await makeSpare()
+        known.push(...pages.filter(({ at }) => RUINS.test(at)).map(({ at }) => addressOf(at)))
+      }
+      const say = (what: string[]) => faults.push(...what)
+      const kind = random() < 0.85 ? 'of pages' : 'declared'
+      const given = kind === 'of pages' ? await onAPage(say) : await aDeclared(i)
+      if (!given) continue
+      const { who, path, name, body } = given
+      const about = (what: string[]) => say(what.map((each) => `${name} ${path} ${body}: ${each}`))
+      const before = await counted()
+      const answer = await heard(who, path, body)
+      count++
+      kinds.add(name.replace(/\d+/g, '1'))
+      const own = answers[kind] as Record<number, number>
+      own[answer.status] = (own[answer.status] ?? 0) + 1
+      about(faultsOf(answer))
+      if (answer.status === 422) {
+        const lost = isLost(answer, body)
+        if (lost !== null) kept++
+        if (lost) about(['the text is lost'])
+      }
+      const after = await counted()
+      about(lossesOf(before, after, { status: answer.status, name }))
+      // another text than the key makes it a form that may be sent often
+      if (/^[\w-]{16,64}$/.test(body.get('form_key') ?? '') && answer.status === 303) {
+        twice++
+        await heard(who, path, body)
+        const again = await counted()
+        const more = COUNTED.filter((table) => (again[table] ?? 0) > (after[table] ?? 0))
+        about(more.map((table) => `sent twice, it has made two of ${table}`))
+      }
+      const isThrown = [...throwaways].find(([, each]) => each === who)?.[0]
+      if (isThrown && (answer.status === 401 || /sign_in|password\/new|two_factor/.test(answer.to ?? '') || ENDS_SESSION.test(path)))
+        throwaways.delete(isThrown)
       // what it has made is looked at
+      if (answer.status === 303 && answer.to) about(faultsOf(await heard(who, new URL(answer.to, t.url).pathname)).map((each) => `after it: ${each}`))
       if (i % 3 === 0) {
         const shown = (read[(i / 3) % read.length] as { at: string }).at
         const seen = await heard(await readerOf(shown), addressOf(shown))
         if (shown.startsWith('/admin') && seen.status === 302) throwaways.delete('admin')
-        say(faultsOf(seen).map((each) => `${shown} after it: ${each}`))
+        about(faultsOf(seen).map((each) => `${shown} after it: ${each}`))
       }
+      if (i % 500 === 0) process.stdout.write(`${count} sent, ${JSON.stringify(answers)}, ${faults.length} faults\n${faults.slice(-3).join('\n')}\n`)
     }
-    await t.ctx.jobs.drain()
     for (const { at } of read) for (const what of faultsOf(await heard(await readerOf(at), addressOf(at)))) faults.push(`${at}: ${what}`)
-    process.stdout.write(`${count} forms of ${sent.length} kinds sent, ${kept} texts shown again; answers ${JSON.stringify([...answers])}\n`)
+    process.stdout.write(
+      `${count} forms sent, ${kinds.size} of them different, ${twice} twice, ${kept} texts shown again; answers ${JSON.stringify(answers)}\n`,
+    )
     expect(faults).toEqual([])
-    expect(count).toBeGreaterThan(Math.min(sent.length, SECONDS * 2))
+    expect(count).toBeGreaterThan(SECONDS / 2)
   },
   (SECONDS + 120) * 1000,
 )

@@ -194,6 +194,7 @@ describe('a review', () => {
     expect([overview.$('#review .draft').length, overview.$('#review script').length]).toEqual([2, 0])
     const sha = String(overview.$('#review [name=sha]').val())
     const draft = String(overview.$('.draft').last().attr('id')).replace('draft_', '')
+    await mine.open(`${at}?edit_draft=${draft}`)
     expect((await mine.submit(`${at}/drafts/${draft}`, { 'note[note]': 'A better remark' })).text).toContain('A better remark')
     // what was not seen is not approved, and then nothing is sent
     const stale = await mine.submit('Send review', { verdict: 'approve', sha: version[0].head_commit_sha })
@@ -404,7 +405,7 @@ describe('the merge box', () => {
 })
 
 describe('conflicts', () => {
-  it('are resolved by taking a side or editing the text, unless a branch has moved (WB-110)', async () => {
+  it('are resolved by taking a side or editing the text, unless a branch has moved (WB-110, WB-383)', async () => {
     const { owner, author, at, project, request } = await aReview({ 'a.txt': text(changed), b: 'B1\n', 'new <b>.txt': 'kept\n' })
     await commit(project, 'main', { 'a.txt': text(LINES.with(1, 'deux').with(7, 'huit')), b: 'B2\n' })
     await t.api('get', request.path, owner).expect(200)
@@ -412,7 +413,9 @@ describe('conflicts', () => {
     const browser = await signedIn(author)
     expect((await browser.open(at)).text).toContain('There are conflicts with main.')
     const page = await browser.open(`${at}/conflicts`)
-    expect(page.$('.conflict code').text()).toBe('a.txtb')
+    expect(page.$('.conflict .head code').text()).toBe('a.txtb')
+    expect(page.$('.conflict').first().find('label').text()).toContain('Use the lines of topicUse the lines of main')
+    expect(page.$('.conflict textarea').first().val()).toMatch(/^<<<<<<< topic$[\s\S]*^>>>>>>> main$/m)
     const edited = { 'files[f0][take]': 'ours', 'files[f1][take]': 'edit', 'files[f1][content]': 'B <both>\r\n' }
     const marked = await browser.submit('Commit to topic', { ...edited, 'files[f1][content]': '<<<<<<< a\nB' })
     expect([marked.status, marked.text.includes('still has marks of a conflict in b')]).toEqual([422, true])
@@ -554,7 +557,7 @@ describe('what a merge request costs', () => {
 })
 
 describe('the editor of answers', () => {
-  it('previews and takes files in replies, comments on lines, drafts and changes (WB-333)', async () => {
+  it('previews and takes files in replies, comments on lines, drafts and changes (WB-333, WB-382)', async () => {
     const { owner, at } = await aReview()
     const browser = await signedIn(owner)
     const evil = '**bold** <img src=x onerror=alert(1)>'
@@ -574,9 +577,11 @@ describe('the editor of answers', () => {
     await browser.submit('Comment now', { how: 'now' })
     await beginComment(browser, at, '3_3')
     await browser.submit('Add to review', { 'note[note]': 'a draft', how: 'review' })
-    await browser.open(at)
+    expect((await browser.open(at)).$('.draft textarea').length).toBe(0)
+    expect((await browser.follow('Edit draft')).at).toMatch(/\?edit_draft=\d+$/)
     expect((await preview('Save draft')).$('.draft .preview').length).toBe(1)
     expect((await browser.submit('Save draft', { 'note[note]': 'another draft' })).$('.draft-text').text()).toBe('another draft')
+    expect(browser.page?.$('.draft textarea').length).toBe(0)
     await browser.follow('Reply')
     await preview('Reply')
     expect((await browser.submit('Reply')).$('.thread:not(.draft) .note .prose strong').length).toBe(1)

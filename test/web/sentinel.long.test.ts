@@ -11,6 +11,7 @@ const t = testApp()
 const SENTINEL = 'zyzzyva'
 
 let keeper: TestUser
+let cast: Record<(typeof CALLERS)[number], TestUser>
 let open: TestProject
 let hidden: TestProject
 /** The project of each visibility for the matrix, all with the same members. */
@@ -25,7 +26,7 @@ const OUTSIDE = ['anonymous', 'external', 'user', 'guest', 'developer', 'maintai
 
 beforeAll(async () => {
   keeper = await aUser(t.ctx)
-  const cast = {} as Record<(typeof CALLERS)[number], TestUser>
+  cast = {} as typeof cast
   for (const name of CALLERS)
     cast[name] = name === 'owner' ? keeper : name === 'admin' ? await anAdmin(t.ctx) : await aUser(t.ctx, { external: name === 'external' })
   const group = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
@@ -188,6 +189,44 @@ describe('what is hidden', () => {
       }
     expect(different).toEqual([])
     expect(compared).toBeGreaterThan(500)
+  })
+})
+
+describe('what belongs to people who are blocked, private, or both', () => {
+  it('is on their pages for those whom the API shows it, and for no others (U-44, WB-342, WB-381)', async () => {
+    const wrong: string[] = []
+    const shown = new Map<string, number>()
+    const { admin, user, guest } = cast
+    for (const [i, [isPrivate, isBlocked]] of [
+      [false, false],
+      [false, true],
+      [true, false],
+      [true, true],
+    ].entries()) {
+      const each = await aUser(t.ctx)
+      const words = { details: `bio${i}zyx`, activity: `did${i}zyx`, projects: `own${i}zyx` }
+      await t.api('put', `/users/${each.id}`, admin).send({ bio: words.details, private_profile: isPrivate }).expect(200)
+      await t.api('post', `${open.path}/issues`, each).send({ title: words.activity }).expect(201)
+      await aProject(t.ctx, { creator: each, visibility: 'public', name: words.projects })
+      if (isBlocked) await t.api('post', `/users/${each.id}/block`, admin).expect(201)
+      await t.ctx.jobs.drain()
+      for (const [name, who] of Object.entries({ anonymous: undefined, user, guest, admin })) {
+        const answers = ['', '/events', '/projects'].map(async (path) => JSON.stringify((await t.api('get', `/users/${each.id}${path}`, who)).body))
+        const api = (await Promise.all(answers)).join('\n')
+        const texts = []
+        for (const path of ['', '?tab=activity', '.atom'])
+          texts.push((await heard(browsers[name as keyof typeof browsers], `/${each.username}${path}`)).text)
+        const page = texts.join('\n')
+        for (const [what, word] of Object.entries(words)) {
+          const [there, here] = [api.includes(word), page.includes(word)]
+          if (there && here) shown.set(name, (shown.get(name) ?? 0) + 1)
+          if (there !== here)
+            wrong.push(`${name}, ${isPrivate ? 'private' : 'open'}${isBlocked ? ' and blocked' : ''}, ${what}: API ${there}, page ${here}`)
+        }
+      }
+    }
+    expect(wrong).toEqual([])
+    expect(Math.min(...shown.values(), shown.size)).toBeGreaterThan(3)
   })
 })
 

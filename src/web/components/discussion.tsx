@@ -8,12 +8,13 @@ import type { Suggestion } from '../../services/notes/suggestion-records.js'
 import { digestOf } from '../../services/notes/write.js'
 import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
+import { inChunks, PagePart } from '../page-part.js'
 import { Avatar } from './avatar.js'
-import { linesOf, Unified } from './diff/diff.js'
+import { Unified } from './diff/diff.js'
 import { Editor, EditorForm } from './editor.js'
 import { ActionButton, FormFaults, FormTag, Submit, TextField } from './form.js'
 import { Badge } from './list.js'
-import { Prose } from './markup.js'
+import { Prose, Rendered } from './markup.js'
 import { Time } from './time.js'
 
 /** A suggestion with the lines that it replaces, where they are known. */
@@ -32,6 +33,8 @@ export interface DiscussionParts {
   texts: ReadonlyMap<number, string[]>
   awards: ReadonlyMap<number, NoteAward[]>
   suggestions: ReadonlyMap<number, ShownSuggestion[]>
+  /** The rows of the lines that a thread was about when it began. */
+  excerptRows(excerpt: string): string
   mayWrite: boolean
   mayAward: boolean
   /** Replies can be kept for a review. */
@@ -46,6 +49,8 @@ export interface DiscussionParts {
   reacting: number | null
   /** The thread that is answered: only it has the form (WB-340). */
   replying: string | null
+  /** The draft of a review whose text is being changed. */
+  draft: number | null
   /** Where the forms of notes lead to afterwards, if not to the page of what they are about. */
   back: string | null
   /** The head of the newest version of a merge request: what was written about another one is outdated. */
@@ -67,24 +72,35 @@ export const isUnresolved = (discussion: DiscussionRecord): boolean => {
   return first !== undefined && isResolvable(first) && !isResolved(discussion)
 }
 
+/** Discussions that are rendered without a pause. */
+const SHOWN_TOGETHER = 10
+
 /** Discussions in their order: comments, threads with their replies, and what happened in between. */
 export function Discussions({ discussions, ...parts }: Props) {
   const open = discussions.filter(isUnresolved)
   const next = new Map(open.map(({ id }, i) => [id, open[(i + 1) % open.length]?.id ?? id]))
   return (
     <ol class="discussion">
-      {discussions.map((discussion) => {
-        const [first] = discussion.notes
-        if (!first) return null
-        const text = parts.texts.get(first.note.id)?.join('') ?? ''
-        if (first.note.system) return <SystemNote key={discussion.id} view={parts.view} record={first} text={text} />
-        return (
-          <li key={discussion.id} class="box thread" id={`discussion_${discussion.id}`}>
-            <Thread {...parts} discussion={discussion} next={open.length > 1 ? next.get(discussion.id) : undefined} />
-          </li>
-        )
-      })}
+      {inChunks(discussions, SHOWN_TOGETHER).map((chunk) => (
+        <PagePart key={chunk[0]?.id}>
+          {chunk.map((discussion) => (
+            <Listed key={discussion.id} {...parts} discussion={discussion} next={open.length > 1 ? next.get(discussion.id) : undefined} />
+          ))}
+        </PagePart>
+      ))}
     </ol>
+  )
+}
+
+function Listed(props: ThreadProps) {
+  const { discussion, texts, view } = props
+  const [first] = discussion.notes
+  if (!first) return null
+  if (first.note.system) return <SystemNote view={view} record={first} text={texts.get(first.note.id)?.join('') ?? ''} />
+  return (
+    <li class="box thread" id={`discussion_${discussion.id}`}>
+      <Thread {...props} />
+    </li>
   )
 }
 
@@ -106,7 +122,7 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
   const resolved = isResolved(discussion)
   const content = (
     <>
-      {!inPlace && first.note.excerpt && <Excerpt note={first.note} />}
+      {!inPlace && <Excerpt {...parts} note={first.note} />}
       {notes.map((record) => (
         <Note key={record.note.id} {...parts} record={record} />
       ))}
@@ -177,20 +193,21 @@ function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps
 }
 
 /** The lines that a thread was about when it began. */
-export const Excerpt = ({ note }: { note: Pick<NoteRecord['note'], 'excerpt'> }) => (
-  <div class="diff excerpt">
-    <Unified lines={linesOf(note.excerpt ?? '').filter(({ kind }) => kind !== 'hunk')} />
-  </div>
-)
+export const Excerpt = ({ excerptRows, note: { excerpt } }: Pick<DiscussionParts, 'excerptRows'> & { note: Pick<NoteRecord['note'], 'excerpt'> }) =>
+  excerpt === null || excerpt === '' ? null : (
+    <div class="diff excerpt">
+      <Rendered class="lines" rows={excerptRows(excerpt)} />
+    </div>
+  )
 
-type Asked = { name: 'edit_note' | 'react' | 'reply'; of: number | string }
+type Asked = { name: 'edit_note' | 'edit_draft' | 'react' | 'reply'; of: number | string }
 
 /** The page with one of the forms that stand on it only when they are asked for (WB-340); null: without them. */
-function pageWith({ view, at, back }: Pick<ThreadProps, 'view' | 'at' | 'back'>, form: Asked | null): string {
+export function pageWith({ view, at, back }: Pick<ThreadProps, 'view' | 'at' | 'back'>, form: Asked | null): string {
   // a form that was refused has the address that it was sent to
   const [path = '', query = ''] = (back ?? (view.submitted ? at : view.address)).split('?', 2)
   const parameters = new URLSearchParams(query)
-  for (const each of ['edit_note', 'react', 'reply']) parameters.delete(each)
+  for (const each of ['edit_note', 'edit_draft', 'react', 'reply']) parameters.delete(each)
   const number = view.submitted?.values['page']
   if (typeof number === 'string') parameters.set('page', number)
   if (form) parameters.set(form.name, String(form.of))

@@ -46,11 +46,8 @@ export function WholeFileLink({ view, file }: { view: PageView; file: FileDiff }
   if (isOpen) parameters.delete('open')
   else parameters.set('open', anchor)
   return (
-    <>
-      <a href={`${view.links.prefix}${path}?${parameters}#${anchor}`} aria-label={`${isOpen ? 'Changes' : 'All lines'} of ${file.new_path}`}>
-        {isOpen ? 'Changes' : 'All lines'}
-      </a>
-      {' · '}
-    </>
+    <a href={`${view.links.prefix}${path}?${parameters}#${anchor}`} aria-label={`${isOpen ? 'Changes' : 'All lines'} of ${file.new_path}`}>
+      {isOpen ? 'Changes' : 'All lines'}
+    </a>
   )
 }

@@ -132,6 +132,16 @@ async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: 
   return table
 }
 
+/** The lines that a thread was about, which are kept: a page may show a hundred of them. */
+export function excerptRows({ caches: { diffTables } }: Context, excerpt: string): string {
+  const kept = diffTables.get(excerpt)
+  if (kept) return kept.rows
+  const lines = linesOf(excerpt).filter(({ kind }) => kind !== 'hunk')
+  const rows = renderToString(<UnifiedRows lines={lines} />)
+  diffTables.set(excerpt, { ...countsOf(lines), rows })
+  return rows
+}
+
 const keyOf = (parts: unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 
 interface Options {

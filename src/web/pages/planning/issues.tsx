@@ -51,7 +51,7 @@ async function issueList({ ctx, caller, view, source, given, at, scope = 'all', 
   const choices = source !== 'everywhere' && caller.user ? source : null
   const [{ items, total }, counts, labels, milestones] = await Promise.all([
     listIssues(ctx, caller, source, filter),
-    Promise.all(states.map((state) => countIssues(ctx, caller, source, { ...filter, state }))),
+    Promise.all(states.map((state) => (state === given.state ? null : countIssues(ctx, caller, source, { ...filter, state })))),
     choices ? labelChoices(ctx, choices) : [],
     choices ? milestoneChoices(ctx, choices) : [],
   ])
@@ -76,7 +76,7 @@ async function issueList({ ctx, caller, view, source, given, at, scope = 'all', 
         at={at}
         kind="issues"
         state={given.state}
-        counts={Object.fromEntries(states.map((state, i) => [state, counts[i] ?? 0]))}
+        counts={Object.fromEntries(states.map((state, i) => [state, counts[i] ?? total]))}
         sort={given.sort}
         search={given.search}
         labels={labels.slice(0, MAX_CHOICES)}

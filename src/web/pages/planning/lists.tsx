@@ -34,7 +34,7 @@ export function IssueRow({ view, withProject, record, chosen }: Listed & { recor
         <>
           {issue.state === 'closed' && <Badge>closed</Badge>}
           <Assignee view={view} user={assignee} />
-          <span class="dim">{counted(issue.user_notes_count, 'note')}</span>
+          {issue.user_notes_count > 0 && <span class="dim">{counted(issue.user_notes_count, 'note')}</span>}
         </>
       }
     >
@@ -74,7 +74,7 @@ export function RequestRow({ view, withProject, record, chosen }: Listed & { rec
         <>
           <Badge kind={kind}>{state}</Badge>
           <Assignee view={view} user={assignee} />
-          <span class="dim">{counted(request.user_notes_count, 'note')}</span>
+          {request.user_notes_count > 0 && <span class="dim">{counted(request.user_notes_count, 'note')}</span>}
         </>
       }
     >

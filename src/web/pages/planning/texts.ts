@@ -17,6 +17,7 @@ import { type Suggestion, suggestionsOf, suggests } from '../../../services/note
 import { linesAt, pushableSource } from '../../../services/notes/suggestions.js'
 import type { DiscussionParts, ShownSuggestion } from '../../components/discussion.js'
 import { projectLinks } from '../../links.js'
+import { excerptRows } from '../code/diff-tables.js'
 
 /** Makes relative links lead to the default branch, and those to uploads to the files of the project. */
 async function withinProject(ctx: Context, project: ProjectSubject | null, html: string): Promise<string> {
@@ -37,14 +38,14 @@ export async function renderText(ctx: Context, caller: Caller, project: ProjectS
 const RENDERED_TOGETHER = 8
 
 /** The forms that a page with a discussion has only when they are asked for (WB-340). */
-export const discussionInput = { edit_note: opt(rowId()), react: opt(rowId()), reply: opt(str()) }
+export const discussionInput = { edit_note: opt(rowId()), edit_draft: opt(rowId()), react: opt(rowId()), reply: opt(str()) }
 
 interface Given {
   /** The address of what the notes are about. */
   at: string
   discussions: DiscussionRecord[]
   /** What `discussionInput` asks for. */
-  asked: { edit_note?: number | undefined; react?: number | undefined; reply?: string | undefined }
+  asked: { edit_note?: number | undefined; edit_draft?: number | undefined; react?: number | undefined; reply?: string | undefined }
   /** Where the forms lead to afterwards. */
   back?: string | null
   head?: string | null
@@ -97,6 +98,7 @@ export async function discussionParts(
     texts: new Map(texts),
     awards,
     suggestions: new Map(suggestions),
+    excerptRows: (excerpt) => excerptRows(ctx, excerpt),
     mayWrite,
     mayAward: user !== null && subject.may('award_emoji'),
     mayReview: mayWrite && subject.request !== null,
@@ -106,6 +108,7 @@ export async function discussionParts(
     editing: edited && mayEdit(edited) ? edited : null,
     reacting: asked.react ?? null,
     replying: asked.reply ?? null,
+    draft: asked.edit_draft ?? null,
     back,
     head,
   }

@@ -25,7 +25,7 @@ import { Pager } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { type PageView, page } from '../../page.js'
-import { PagePart } from '../../page-part.js'
+import { inChunks, PagePart } from '../../page-part.js'
 import { openedFile, WholeFileLink } from '../code/context.js'
 import { diffFiles, filesBeyond, LeftOut } from '../code/diff-tables.js'
 import { titleOf } from '../code/revision.js'
@@ -348,7 +348,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
             <ThreadBox key={discussion.id} shown={shown} discussion={discussion} />
           ))}
           {[...(drafted?.file ?? []), ...(drafted?.outdated ?? [])].map((draft) => (
-            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} project={shown.parts.project} />
+            <Draft key={draft.id} view={view} parts={shown.parts} draft={draft} />
           ))}
           {isNew && <NewComment shown={shown} file={file} line={null} />}
           {outdated.length > 0 && (
@@ -380,7 +380,7 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
             <ThreadBox key={discussion.id} shown={shown} discussion={discussion} />
           ))}
           {mine.map((draft) => (
-            <Draft key={draft.id} view={view} at={shown.parts.at} draft={draft} back={shown.parts.back} project={shown.parts.project} />
+            <Draft key={draft.id} view={view} parts={shown.parts} draft={draft} />
           ))}
           {isNew && <NewComment shown={shown} file={file} line={line} />}
         </>
@@ -413,15 +413,13 @@ function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
 
 const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; discussion: DiscussionRecord; outdated?: boolean }) => (
   <div class="box thread" id={`discussion_${discussion.id}`}>
-    {outdated && discussion.notes[0] && <Excerpt note={discussion.notes[0].note} />}
+    {outdated && discussion.notes[0] && <Excerpt {...shown.parts} note={discussion.notes[0].note} />}
     <Thread {...shown.parts} view={shown.view} discussion={discussion} inPlace />
   </div>
 )
 
 /** The files that are listed together without a pause. */
 const LISTED_TOGETHER = 50
-const inChunks = (files: FileDiff[]) =>
-  Array.from({ length: Math.ceil(files.length / LISTED_TOGETHER) }, (_, i) => files.slice(i * LISTED_TOGETHER, (i + 1) * LISTED_TOGETHER))
 
 interface ListedProps {
   folder: string
@@ -472,7 +470,7 @@ function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[];
             <li key={folder}>
               {folder && <span class="dim">{folder}</span>}
               <ul>
-                {inChunks(own).map((chunk) => (
+                {inChunks(own, LISTED_TOGETHER).map((chunk) => (
                   <PagePart key={chunk[0]?.new_path}>
                     <ListedFiles {...{ folder, files: chunk, linkTo, isViewed }} counted={files.length <= FILES_PER_PAGE} />
                   </PagePart>

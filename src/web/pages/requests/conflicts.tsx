@@ -40,9 +40,22 @@ export const conflictsPage = page({
       }
     const found = await loadConflicts(ctx, caller, subject)
     if (!found) return new Redirect(addressOf(subject), { notice: 'There are no conflicts.' })
+    // people know the branches by their names
+    const named = (text: string) =>
+      text.replaceAll(`<<<<<<< ${found.head}`, `<<<<<<< ${source_branch}`).replaceAll(`>>>>>>> ${found.start}`, `>>>>>>> ${target_branch}`)
     const choices = [
-      ['ours', `Use ${source_branch}`],
-      ['theirs', `Use ${target_branch}`],
+      [
+        'ours',
+        <>
+          Use the lines of <code>{source_branch}</code>
+        </>,
+      ],
+      [
+        'theirs',
+        <>
+          Use the lines of <code>{target_branch}</code>
+        </>,
+      ],
       ['edit', 'Use the text below'],
     ] as const
     return {
@@ -69,7 +82,8 @@ export const conflictsPage = page({
               <FormFaults view={view} fields={['message']} />
               <input type="hidden" name="head" value={found.head} />
               <input type="hidden" name="start" value={found.start} />
-              {found.files.map(({ path, text }, i) => {
+              {found.files.map(({ path, text: marked }, i) => {
+                const text = named(marked)
                 const name = `files[f${i}]`
                 const taken = typed(view, `${name}[take]`)
                 return (

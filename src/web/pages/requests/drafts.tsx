@@ -1,6 +1,5 @@
-import type { ProjectSubject } from '../../../access/rules.js'
 import type { DraftNote } from '../../../services/notes/drafts.js'
-import { Excerpt, placeIn, unsent, wasSent } from '../../components/discussion.js'
+import { type DiscussionParts, Excerpt, pageWith, placeIn, unsent, wasSent } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Submit } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
@@ -8,20 +7,20 @@ import type { PageView } from '../../page.js'
 
 interface DraftProps {
   view: PageView
-  /** The address of the merge request. */
-  at: string
+  parts: DiscussionParts
   draft: DraftNote
-  back: string | null
-  project: ProjectSubject | null
   /** Shows the lines that it is about. */
   withLines?: boolean
 }
 
 /** A note that waits in the review of its author, who alone sees it. */
-export const Draft = ({ view: page, at, draft, back, project, withLines = false }: DraftProps) => {
-  const view = wasSent(page, ({ draft_id }) => draft_id === String(draft.id)) ? page : unsent(page)
+export const Draft = ({ view, parts, draft, withLines = false }: DraftProps) => {
+  const { at, back } = parts
+  const part = `draft_${draft.id}`
+  const isSent = wasSent(view, ({ draft_id }) => draft_id === String(draft.id))
+  const isChanged = isSent || parts.draft === draft.id
   return (
-    <div class="box thread draft" id={`draft_${draft.id}`}>
+    <div class="box thread draft" id={part}>
       <div class="head dim">
         <Badge kind="waiting">in your review</Badge>
         <span class="grow">
@@ -35,54 +34,75 @@ export const Draft = ({ view: page, at, draft, back, project, withLines = false 
           {draft.discussion_id && <a href={`${view.links.prefix}${at}/discussions/${draft.discussion_id}`}>answers a thread</a>}
           {draft.resolve_discussion !== null && ` and ${draft.resolve_discussion ? 'resolves' : 'reopens'} it`}
         </span>
+        {!isChanged && (
+          <a href={`${pageWith({ view, at, back }, { name: 'edit_draft', of: draft.id })}#${part}`} data-into={part}>
+            Edit draft
+          </a>
+        )}
         <ActionButton
           view={view}
           action={`${at}/drafts/${draft.id}`}
           method="DELETE"
           label="Delete draft"
           fields={back ? { back } : {}}
-          into={`draft_${draft.id}`}
+          into={part}
         />
       </div>
-      {withLines && draft.excerpt && <Excerpt note={draft} />}
-      <div class="note">
-        <pre class="draft-text">{draft.note}</pre>
-      </div>
-      <details class="reply" open={view.submitted !== null}>
-        <summary>Edit draft</summary>
-        <EditorForm view={view} action={`${at}/drafts/${draft.id}`} method="PUT" attributes={{ 'data-into': `draft_${draft.id}` }}>
-          {back && <input type="hidden" name="back" value={back} />}
-          <Editor view={view} name="note[note]" within={`draft_${draft.id}`} label="Comment" value={draft.note} rows={4} required project={project} />
-          <Submit label="Save draft" class="" />
-        </EditorForm>
-      </details>
+      {withLines && <Excerpt {...parts} note={draft} />}
+      {isChanged ? (
+        <DraftForm view={isSent ? view : unsent(view)} parts={parts} draft={draft} cancel={`${pageWith({ view, at, back }, null)}#${part}`} />
+      ) : (
+        <div class="note">
+          <pre class="draft-text">{draft.note}</pre>
+        </div>
+      )}
     </div>
   )
 }
 
+const DraftForm = ({ view, parts: { at, back, project }, draft, cancel }: DraftProps & { cancel: string }) => (
+  <div class="note">
+    <EditorForm view={view} action={`${at}/drafts/${draft.id}`} method="PUT" attributes={{ 'data-into': `draft_${draft.id}` }}>
+      {back && <input type="hidden" name="back" value={back} />}
+      <Editor
+        view={view}
+        name="note[note]"
+        within={`draft_${draft.id}`}
+        label="Comment"
+        value={draft.note}
+        rows={4}
+        required
+        autofocus
+        project={project}
+      />
+      <div class="toolbar">
+        <Submit label="Save draft" class="" />
+        <a href={cancel} data-into={`draft_${draft.id}`}>
+          Cancel
+        </a>
+      </div>
+    </EditorForm>
+  </div>
+)
+
 /** Sends the drafts of the reader, with a verdict. */
 export function ReviewBox({
   view,
-  at,
+  parts,
   drafts,
-  head,
   mayApprove,
-  project,
-}: {
-  view: PageView
-  at: string
+}: Omit<DraftProps, 'draft'> & {
   drafts: DraftNote[]
-  head: string | null
   mayApprove: boolean
-  project: ProjectSubject
 }) {
+  const { at, head, project } = parts
   if (drafts.length === 0) return null
   return (
     <section class="box" id="review">
       <h2 class="head">{drafts.length === 1 ? 'Your review: 1 comment' : `Your review: ${drafts.length} comments`}</h2>
       <div class="note">
         {drafts.map((draft) => (
-          <Draft key={draft.id} view={view} at={at} draft={draft} back={null} project={project} withLines />
+          <Draft key={draft.id} view={view} parts={parts} draft={draft} withLines />
         ))}
         <EditorForm view={view} action={`${at}/drafts/publish`} once>
           <input type="hidden" name="sha" value={head ?? ''} />

@@ -40,7 +40,7 @@ export async function requestList({ ctx, caller, view, source, given, at, scope,
   const project = source !== 'everywhere' && 'project' in source ? source : null
   const [{ items: found, total }, counts, labels, milestones] = await Promise.all([
     listMergeRequests(ctx, caller, source, filter),
-    Promise.all(LISTED.map((state) => countMergeRequests(ctx, caller, source, { ...filter, state }))),
+    Promise.all(LISTED.map((state) => (state === given.state ? null : countMergeRequests(ctx, caller, source, { ...filter, state })))),
     project ? labelChoices(ctx, project) : [],
     project ? milestoneChoices(ctx, project) : [],
   ])
@@ -67,7 +67,7 @@ export async function requestList({ ctx, caller, view, source, given, at, scope,
         at={at}
         kind="merge requests"
         state={given.state}
-        counts={Object.fromEntries(LISTED.map((state, i) => [state, counts[i] ?? 0]))}
+        counts={Object.fromEntries(LISTED.map((state, i) => [state, counts[i] ?? total]))}
         sort={given.sort}
         search={given.search}
         {...(project && { labels: labels.slice(0, MAX_CHOICES), milestones: milestones.slice(0, MAX_CHOICES) })}

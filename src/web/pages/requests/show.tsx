@@ -80,10 +80,8 @@ export const mergeRequestPage = page({
               <MergeBox view={view} subject={subject} {...merging} />
               <ReviewBox
                 view={view}
-                at={at}
-                project={subject}
+                parts={parts}
                 drafts={drafts}
-                head={request.sha}
                 mayApprove={merging.approvals.user_can_approve && !merging.approvals.user_has_approved}
               />
               <div class="toolbar">
