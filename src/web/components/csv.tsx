@@ -1,5 +1,5 @@
 import { rowsOf } from '../../lib/text/csv.js'
-import { PagePart } from '../page-part.js'
+import { inChunks, PagePart } from '../page-part.js'
 
 /** Rows and columns that are shown of a table. */
 const MAX_ROWS = 1_000
@@ -25,9 +25,9 @@ export function CsvTable({ text, separator }: { text: string; separator: string 
           </tr>
         </thead>
         <tbody>
-          {Array.from({ length: Math.ceil(Math.min(rows.length, MAX_ROWS) / AT_ONCE) }, (_, n) => (
+          {inChunks(rows.slice(0, MAX_ROWS), AT_ONCE).map((chunk, n) => (
             <PagePart key={n}>
-              {rows.slice(n * AT_ONCE, Math.min((n + 1) * AT_ONCE, MAX_ROWS)).map((row, i) => (
+              {chunk.map((row, i) => (
                 <tr key={i}>
                   {shown(row).map((cell, j) => (
                     <td key={j}>{cell}</td>
