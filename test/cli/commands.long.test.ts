@@ -337,6 +337,6 @@ it('held texts, limits of callers and providers are shown and changed (WB-392)',
 it('doctor, backup and its verification answer in JSON on request', async () => {
   expect(await roost(['doctor', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' })
   const saved = join(folder, 'saved')
-  expect(JSON.parse((await roost(['backup', saved, '--json'])).stdout)).toEqual({ folder: saved, repositories: 0, gone: [] })
+  expect(JSON.parse((await roost(['backup', saved, '--json'])).stdout)).toEqual({ folder: saved, repositories: 1, gone: [] })
   expect(JSON.parse((await roost(['backup', saved, '--verify', '--json'])).stdout)).toEqual({ folder: saved, faults: [] })
 })

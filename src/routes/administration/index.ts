@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { admin } from '../../access/rules.js'
+import { admin, adminFirst } from '../../access/rules.js'
 import {
   HeldText,
   ImportedUser,
@@ -75,7 +75,7 @@ const requestLimits = [
     path: '/admin/request_limits',
     summary: 'Set the limit of requests of a caller',
     description: 'In place of the one that the caller has.',
-    access: admin,
+    access: adminFirst,
     input: z.object({ caller: filled(), requests: int() }),
     output: RequestLimit,
     handler: async ({ ctx, input }) => presentRequestLimit(await setOwnLimit(ctx, input.caller, input.requests)),
@@ -173,7 +173,7 @@ export const administration = [
     path: '/admin/users/import',
     summary: 'Create users from comma-separated values',
     description: 'Each line is done alone: those that are refused are said, and the others stand.',
-    access: admin,
+    access: adminFirst,
     largeBody: true,
     input: needsOnlyOneOf(z.object({ file: opt(file()), text: opt(str()) }), 'file', 'text'),
     output: z.array(ImportedUser),

@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { ARCHIVED } from '../../../src/db/copies/project-archive.js'
 import { projects } from '../../../src/db/schema/index.js'
 import { removeExports } from '../../../src/services/projects/archives/export.js'
+import { removeArchives } from '../../../src/services/projects/archives/import.js'
 import { type TestApp, testApp } from '../../support/app.js'
 import { directoryOf, gitOut } from '../../support/clients/git-client.js'
 import { anObject, lfsClient } from '../../support/clients/lfs-client.js'
@@ -310,6 +311,14 @@ describe('what an interrupted attempt has left', () => {
     expect((await there.api('get', `/projects/${body.id}/issues`, to.admin)).body).toHaveLength(2)
     expect(await readdir(join(there.dataDir, 'imports'))).toEqual([])
   })
+})
+
+it('an archive whose project is not there is removed (EX-7)', async () => {
+  const folder = join(there.dataDir, 'imports')
+  await mkdir(join(folder, '.999999'), { recursive: true })
+  await writeFile(join(folder, '999999.tar.gz'), 'of a creation that was not committed')
+  await removeArchives.run(there.ctx, {}, { id: 1, number: 1, signal: new AbortController().signal })
+  expect(await readdir(folder)).toEqual([])
 })
 
 it('an import that was tried in vain says so, and keeps no archive (EX-7)', async () => {
