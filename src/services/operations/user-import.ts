@@ -40,10 +40,25 @@ export async function importUsers(ctx: Context, text: string): Promise<ImportedU
   if (unknown.length > 0) throw refused(`There is no column ${unknown.slice(0, 5).join(', ')}: there are ${COLUMNS.join(', ')}`)
   if (rows.length > MAX_IMPORTED) throw refused(`The file has more than ${MAX_IMPORTED} lines: divide it`)
   const lines = rows.flatMap((row, i) => (row.some((cell) => cell.trim() !== '') ? [{ line: i + 2, row }] : []))
-  return mapConcurrently(2, lines, ({ line, row }) => {
+  const people = lines.map(({ line, row }) => {
     const cells = Object.fromEntries(names.map((name, at) => [name, (row[at] ?? '').trim()])) as Partial<Record<Column, string>>
-    return importUser(ctx, line, row.length > names.length ? null : cells)
+    return { line, cells: row.length > names.length ? null : cells }
   })
+  const create = (some: typeof people) => mapConcurrently(2, some, ({ line, cells }) => importUser(ctx, line, cells))
+  const [first, repeated] = withoutRepeats(people)
+  return [...(await create(first)), ...(await create(repeated))].sort((a, b) => a.line - b.line)
+}
+
+/** Those whose name and address stand in no line above, and the others: of two lines with one name the first counts. */
+function withoutRepeats<T extends { cells: Partial<Record<Column, string>> | null }>(people: T[]): [T[], T[]] {
+  const seen = new Set<string>()
+  const found: [T[], T[]] = [[], []]
+  for (const one of people) {
+    const keys = [one.cells?.username, one.cells?.email].flatMap((key) => (key ? [key.toLowerCase()] : []))
+    found[keys.some((key) => seen.has(key)) ? 1 : 0].push(one)
+    for (const key of keys) seen.add(key)
+  }
+  return found
 }
 
 /** Spreadsheets of some languages write semicolons. */
