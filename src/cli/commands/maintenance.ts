@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Argument, type Command } from 'commander'
 import { readConfig } from '../../config.js'
 import { withContext } from '../context.js'
@@ -15,16 +16,19 @@ export function maintenanceCommand(program: Command): void {
     .action(setMaintenance)
 }
 
-/** Works whether or not the service is running; a running one follows within a second (WB-180). */
+/** Works whether or not the service is running; ends when all processes of a running one follow (WB-180). */
 async function setMaintenance(state: 'on' | 'off' | undefined, { message }: { message?: string }): Promise<void> {
   await withContext(readConfig(), async (ctx) => {
     const { showSettings, updateSettings } = await import('../../services/core/settings.js')
-    if (state !== undefined)
+    if (state !== undefined) {
+      const { SETTINGS_TTL_MS } = await import('../../services/core/settings-cache.js')
       await updateSettings(
         ctx,
         { user: null },
         { maintenance_mode: state === 'on', ...(message !== undefined && { maintenance_mode_message: message || null }) },
       )
+      await sleep(SETTINGS_TTL_MS)
+    }
     const { maintenance_mode: on, maintenance_mode_message: text } = (await showSettings(ctx)).values
     await print(on ? `the service is read-only${text ? `: ${text}` : ''}\n` : 'changes are possible\n')
   })

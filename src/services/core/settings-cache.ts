@@ -28,7 +28,7 @@ export const MAX_OWN_LIMITS = 1_000
 const selectLimits = statement('limits of requests', (db) => db.select().from(requestLimits).orderBy(asc(requestLimits.id)).limit(MAX_OWN_LIMITS))
 
 /** How long settings are cached, and so how late a process may see a change made by another one. */
-const CACHE_TTL_MS = 1_000
+export const SETTINGS_TTL_MS = 1_000
 
 /** Caches the settings, and the messages for all pages: at most one read of both per second. */
 export class SettingsCache {
@@ -55,7 +55,7 @@ export class SettingsCache {
     const own = selectLimits(this.db, null).execute()
     const settings = Promise.all([selectSettings(this.db, null).execute(), broadcasts]).then(([[row]]) => withDefaults(row?.values ?? {}))
     const limits = Promise.all([settings, own]).then(([values, rows]) => limitsOf(values, rows))
-    this.#cached = { until: now + CACHE_TTL_MS, settings, broadcasts, limits }
+    this.#cached = { until: now + SETTINGS_TTL_MS, settings, broadcasts, limits }
     for (const read of [settings, broadcasts, limits]) read.catch(() => this.invalidate())
     return this.#cached
   }
