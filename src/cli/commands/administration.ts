@@ -1,8 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { readConfig } from '../../config.js'
 import type { Context } from '../../context.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { withContext } from '../context.js'
+import { id, numberOr } from '../numbers.js'
 import { print, printJson, table } from '../output.js'
 
 /** The most texts that are printed. */
@@ -10,11 +11,6 @@ const MAX_TEXTS = 100
 
 /** Runs work whether or not the service is running. */
 const run = (work: (ctx: Context) => Promise<void>): Promise<void> => withContext(readConfig(), work)
-
-function id(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It is no id.')
-  return Number(text)
-}
 
 export function heldTextsCommand(program: Command): void {
   program
@@ -53,7 +49,7 @@ export function limitsCommand(program: Command): void {
     .summary('show and set the limits of requests of single callers')
     .description('Print the users and addresses with a limit of requests in place of the general one.')
     .argument('[caller]', 'a username, or an IP address for requests without a credential')
-    .argument('[requests]', 'how many requests in a period; 0: no limit', id)
+    .argument('[requests]', 'how many requests in a period; 0: no limit', numberOr('It is not a number.'))
     .option('--remove <id>', 'remove a limit', id)
     .option('--json', 'as JSON')
     .action((caller: string | undefined, requests: number | undefined, { remove, json }: { remove?: number; json?: boolean }) =>

@@ -1,8 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { readConfig } from '../../config.js'
 import type { FailedJob, JobCounts } from '../../jobs/overview.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { withContext } from '../context.js'
+import { id, numberOr } from '../numbers.js'
 import { print, printJson, table } from '../output.js'
 
 /** The maximum number of failed jobs to list. */
@@ -40,16 +41,7 @@ async function showJobs({ retry, remove, json }: { retry?: number | 'all'; remov
   })
 }
 
-function id(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It is no id.')
-  return Number(text)
-}
-
-function idOrAll(text: string): number | 'all' {
-  if (text === 'all') return text
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("It is neither an id nor 'all'.")
-  return Number(text)
-}
+const idOrAll = (text: string): number | 'all' => (text === 'all' ? text : numberOr("It is neither an id nor 'all'.")(text))
 
 const overview = (kinds: JobCounts[]): string =>
   kinds.length === 0

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { readConfig, readSshRequest } from '../../config.js'
 import { keyDigest } from '../../lib/crypto/key-digest.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { findKeyId, openRequest, resolveSocket, socketLink } from '../../transport/ssh/client.js'
 import { FRAME, frames } from '../../transport/ssh/frames.js'
+import { id } from '../numbers.js'
 
 export function sshCommands(program: Command): void {
   const ssh = program
@@ -24,11 +25,6 @@ export function sshCommands(program: Command): void {
     .description('Run what a client asks for, as the forced command of a key.')
     .argument('<key-id>', 'the id of the key', id)
     .action(serveKey)
-}
-
-function id(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It is not an id.')
-  return Number(text)
 }
 
 /** Disables forwarding, terminals and `~/.ssh/rc`; only the forced command runs. */
