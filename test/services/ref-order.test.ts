@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { Slices } from '../../../src/lib/async/slices.js'
-import { orderByTime } from '../../../src/services/core/page.js'
+import { Slices } from '../../src/lib/async/slices.js'
+import { orderByTime } from '../../src/services/repository/ref-order.js'
 
 it('orders 100,000 by time in short pieces, and equals by name (WB-375)', async () => {
   const items = Array.from({ length: 100_000 }, (_, i) => i)

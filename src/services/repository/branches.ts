@@ -9,11 +9,12 @@ import { RefChanged } from '../../git/errors.js'
 import { type Commit, type GitRepository, type Oid, type Ref, ZERO } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { branchNameFault } from '../../rules/branch-name.js'
-import { limits, orderByTime, type Page, type Paging, slice } from '../core/page.js'
+import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
 import { PROTECTED_BRANCH } from './push/rules.js'
+import { orderByCommit } from './ref-order.js'
 import { repositoryOf } from './repositories.js'
 import { resolveRevision } from './revisions.js'
 
@@ -66,12 +67,8 @@ export async function listBranches(
   }
   let refs = await repository.refs(HEADS)
   if (sort === 'name_desc') refs = refs.toReversed()
-  if (sort === 'updated_asc' || sort === 'updated_desc') {
-    const commits = await repository.commits([...new Set(refs.map(({ oid }) => oid))])
-    const times = new Map(commits.map((commit) => [commit?.oid, commit?.committer.seconds ?? 0]))
-    const of = refs.map(({ oid }) => times.get(oid) ?? 0)
-    refs = await orderByTime(ctx.cpu.slices, refs, of, sort === 'updated_asc' ? 'asc' : 'desc')
-  }
+  if (sort === 'updated_asc' || sort === 'updated_desc')
+    refs = await orderByCommit(ctx, repository, refs, { commitOf: ({ oid }) => oid, order: sort === 'updated_asc' ? 'asc' : 'desc' })
   const found = await ctx.cpu.slices.run(() => searchNames(refs, search, ({ name }) => name.slice(HEADS.length)))
   const { items, total } = slice(found, paging)
   return { items: await records(ctx, subject, items), total }

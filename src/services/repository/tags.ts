@@ -9,16 +9,15 @@ import { conflict, notFound, refused } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import { type Commit, type Ref, type Tag, ZERO } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
-import { orderByTime, type Page, type Paging, slice } from '../core/page.js'
+import { type Page, type Paging, slice } from '../core/page.js'
 import { searchNames } from './branches.js'
 import { protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
+import { orderByCommit } from './ref-order.js'
 import { repositoryOf, signatureOf } from './repositories.js'
 import { resolveRevision } from './revisions.js'
 
 const TAGS = 'refs/tags/'
-/** Where a tag without a commit stands among those ordered by date: before all commits. */
-const NO_TIME = -Number.MAX_VALUE
 
 /** A tag with its commit (null for a tag of a tree or blob) and release. `tag` is null for a lightweight tag. */
 export interface TagRecord {
@@ -38,13 +37,7 @@ export async function listTags(
 ): Promise<Page<TagRecord>> {
   const repository = repositoryOf(ctx, subject.project)
   const refs = await repository.refs(TAGS)
-  let sorted = refs
-  if (order_by === 'updated') {
-    const commits = await repository.commits([...new Set(refs.map(({ peeled }) => peeled))])
-    const times = new Map(commits.map((commit) => [commit?.oid, commit?.committer.seconds ?? NO_TIME]))
-    const of = refs.map(({ peeled }) => times.get(peeled) ?? NO_TIME)
-    sorted = await orderByTime(ctx.cpu.slices, refs, of, 'asc')
-  }
+  let sorted = order_by === 'name' ? refs : await orderByCommit(ctx, repository, refs, { commitOf: ({ peeled }) => peeled, order: 'asc' })
   if (sort === 'desc') sorted = sorted.toReversed()
   const found = await ctx.cpu.slices.run(() => searchNames(sorted, search, ({ name }) => name.slice(TAGS.length)))
   const { items, total } = slice(found, paging)
