@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -104,8 +104,15 @@ const FAILED = 'The server could not do it, also not when it tried again'
 export const recordImportFailure = (ctx: Context, { project }: { project: number }) =>
   finishImport(ctx, project, { import_status: 'failed', import_error: FAILED })
 
+/** Marks an import as begun, unless it has ended or the project is gone. */
+export async function beginImport(ctx: Context, id: number): Promise<typeof projects.$inferSelect | undefined> {
+  const isUnfinished = sql`${projects.id} = ${id} and ${projects.import_status} in ('scheduled', 'started')`
+  const [project] = await ctx.db.write.update(projects).set({ import_status: 'started' }).where(isUnfinished).returning()
+  return project
+}
+
 /** Ends an import and deletes its URL. */
-async function finishImport(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {
+export async function finishImport(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {
   await ctx.db.transaction(async (tx) => {
     await tx
       .update(projects)

@@ -9,18 +9,11 @@ import { statement } from '../../db/statement.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
 import { effectiveMemberships } from '../groups/members.js'
-import type { UserRefRecord } from '../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
 const selectUsers = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
   db
-    .select({
-      id: users.id,
-      name: users.name,
-      username: users.username,
-      state: users.state,
-      avatar: users.avatar,
-      total: totalCount(),
-    })
+    .select({ ...userRefColumns(users), total: totalCount() })
     .from(users)
     .where(
       and(
@@ -48,14 +41,7 @@ export async function listProjectUsers(
 
 const selectStarrers = statement('people who have starred a project', (db, { all }: { all: boolean }) =>
   db
-    .select({
-      id: users.id,
-      name: users.name,
-      username: users.username,
-      state: users.state,
-      avatar: users.avatar,
-      total: totalCount(),
-    })
+    .select({ ...userRefColumns(users), total: totalCount() })
     .from(projectStars)
     .innerJoin(users, eq(users.id, projectStars.user_id))
     .where(

@@ -1,10 +1,8 @@
-import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { projects } from '../../db/schema/index.js'
 import { invalidInput, invalidRecord } from '../../failures.js'
 import { GitFault, RefChanged, TooLarge } from '../../git/errors.js'
 import { ZERO } from '../../git/types.js'
@@ -15,7 +13,7 @@ import { findActiveUser, findVisibleProject } from '../identity/acting-users.js'
 import { copyCommits } from '../repository/object-copies.js'
 import { moveUnderIntent } from '../repository/push/door.js'
 import { repositoryOf, signatureOf } from '../repository/repositories.js'
-import { recordImportFailure, refuseTooLarge } from './import.js'
+import { beginImport, finishImport, recordImportFailure, refuseTooLarge } from './import.js'
 
 const DEADLINE_MS = 3_600_000
 
@@ -38,24 +36,19 @@ export async function readTemplate(ctx: Context, caller: SignedIn, given: Templa
   return subject
 }
 
-/** A project to be filled from a template. */
-interface Filling {
-  project: number
-  template: number
-  user: number
-}
+/** A project to be filled from a template, and for whom. */
+const Filling = z.object({ project: z.int(), template: z.int(), user: z.int() })
+type Filling = z.infer<typeof Filling>
 
 /** Enqueues the copy of the files, in the transaction that creates the project. */
 export const recordTemplate = (tx: Transaction, filling: Filling): Promise<unknown> =>
-  enqueue(tx, templateJob, { ...filling }, { key: String(filling.project), lane: `imports of user ${filling.user}` })
+  enqueue(tx, templateJob, filling, { key: String(filling.project), lane: `imports of user ${filling.user}` })
 
 export const templateJob = defineJob({
   kind: 'project from a template',
-  input: z.object({ project: z.int(), template: z.int(), user: z.int() }),
+  input: Filling,
   async run(ctx: Context, filling, { signal }) {
-    const isUnfinished = sql`${projects.id} = ${filling.project} and ${projects.import_status} in ('scheduled', 'started')`
-    const started = await ctx.db.write.update(projects).set({ import_status: 'started' }).where(isUnfinished).returning({ id: projects.id })
-    if (started.length === 0) return
+    if (!(await beginImport(ctx, filling.project))) return
     const fault = await fill(ctx, filling).catch((error: unknown) => {
       // the job is tried again from the start
       signal.throwIfAborted()
@@ -64,10 +57,7 @@ export const templateJob = defineJob({
       if (error instanceof GitFault) return 'The files cannot be copied'
       throw error
     })
-    await ctx.db.write
-      .update(projects)
-      .set({ import_status: fault === null ? 'finished' : 'failed', import_error: fault, updated_at: ctx.now() })
-      .where(eq(projects.id, filling.project))
+    await finishImport(ctx, filling.project, { import_status: fault === null ? 'finished' : 'failed', import_error: fault })
   },
   failed: recordImportFailure,
   // leaves capacity for other jobs

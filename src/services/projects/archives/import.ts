@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
@@ -17,7 +17,7 @@ import { imageFaults, storeAvatar } from '../../identity/avatars.js'
 import { ghostId } from '../../identity/ghost.js'
 import { lfsLimits, storeObject } from '../../repository/lfs/objects.js'
 import { createWikiRepository, projectExists, repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
-import { fillRepository, recordImportFailure } from '../import.js'
+import { beginImport, fillRepository, recordImportFailure } from '../import.js'
 import { uploadsFolder } from '../uploads.js'
 import { FORMAT } from './export.js'
 import { readTar } from './tar.js'
@@ -52,11 +52,7 @@ export const importArchive = defineJob({
 async function run(ctx: Context, id: number, signal: AbortSignal): Promise<void> {
   const work = join(folderOf(ctx), `.${id}`)
   await rm(work, { recursive: true, force: true })
-  const [project] = await ctx.db.write
-    .update(projects)
-    .set({ import_status: 'started' })
-    .where(sql`${projects.id} = ${id} and ${projects.import_status} in ('scheduled', 'started')`)
-    .returning()
+  const project = await beginImport(ctx, id)
   if (project) {
     try {
       await mkdir(work, { recursive: true, mode: 0o700 })
