@@ -116,7 +116,7 @@ export async function createContext(
     caches: {
       archives: openArchives(parts),
       changes: new LRUCache({ maxSize: CHANGES, sizeCalculation: ({ bytes }) => bytes.length + 200 }),
-      diffTables: new LRUCache({ maxSize: DIFF_TABLES, sizeCalculation: ({ rows }, key) => rows.length + key.length + 200 }),
+      diffTables: new LRUCache({ maxSize: DIFF_TABLES, sizeCalculation: ({ rows }) => rows.length + 200 }),
       lastChanges: new LRUCache({ max: LAST_CHANGES }),
       lists,
       openid: new LRUCache({ max: 100, ttl: OPENID_MS }),

@@ -95,8 +95,11 @@ export function shownFiles(view: PageView, files: FileDiff[], only: string | und
 export async function diffFiles(ctx: Context, props: DiffProps, key: unknown[] | null = null): Promise<VNode> {
   if (!key) return tablesOf(ctx, props)
   const name = keyOf(key)
-  const kept = ctx.caches.changes.get(name) ?? (await renderInParts(ctx.cpu.slices, await tablesOf(ctx, props)))
-  ctx.caches.changes.set(name, kept)
+  let kept = ctx.caches.changes.get(name)
+  if (!kept) {
+    kept = await renderInParts(ctx.cpu.slices, await tablesOf(ctx, props))
+    ctx.caches.changes.set(name, kept)
+  }
   return <RenderedPart part={kept} />
 }
 
@@ -134,11 +137,12 @@ async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: 
 
 /** The lines that a thread was about, which are kept: a page may show a hundred of them. */
 export function excerptRows({ caches: { diffTables } }: Context, excerpt: string): string {
-  const kept = diffTables.get(excerpt)
+  const key = keyOf([excerpt])
+  const kept = diffTables.get(key)
   if (kept) return kept.rows
   const lines = linesOf(excerpt).filter(({ kind }) => kind !== 'hunk')
   const rows = renderToString(<UnifiedRows lines={lines} />)
-  diffTables.set(excerpt, { ...countsOf(lines), rows })
+  diffTables.set(key, { ...countsOf(lines), rows })
   return rows
 }
 
