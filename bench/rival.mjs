@@ -26,9 +26,9 @@ const CLIENTS = 16
 /** Rounds per row. */
 const TURNS = quick ? 1 : 3
 const SECONDS = quick ? 1 : 3
-/** Numbers of rows in both. */
 /** Gogs has none in this comparison. */
 const WITHOUT_SSH = { SSH_PORT: '' }
+/** Numbers of rows in both. */
 const AMOUNT = quick ? { projects: 30, issues: 100, notes: 50 } : { projects: 300, issues: 2_000, notes: 50 }
 const LEAST_RATE = 1.2
 /** Of pages; of one issue, whose page Gogs makes from few rows. */

@@ -56,7 +56,8 @@ export interface Endpoint {
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
 }
 
-const NO_INPUT = z.object({})
+/** The input of what takes no parameters. */
+export const NO_INPUT = z.object({})
 
 /** Declares an endpoint; without `input` it reads no parameters. */
 export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObject = typeof NO_INPUT>(declaration: {
@@ -75,7 +76,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   answers?: readonly number[]
   handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
 }): Endpoint {
-  return { input: NO_INPUT, ...declaration } as unknown as Endpoint
+  return { input: NO_INPUT, ...declaration } as Endpoint
 }
 
 /** The next page begins after the last row of this one, so that it skips none when rows are deleted meanwhile (G-91). */

@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ComponentChildren } from 'preact'
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Access } from '../access/access.js'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { Session } from '../access/sessions.js'
 import type { Context } from '../context.js'
+import { NO_INPUT } from '../http/endpoint.js'
 import type { ParameterBag } from '../http/form.js'
 import type { View } from '../http/view.js'
 import type { BroadcastMessage } from '../services/core/broadcast-messages.js'
@@ -154,8 +155,6 @@ export interface Form {
   on?: Page | undefined
   submit(call: PageCall<unknown, boolean, unknown>): Promise<Answer>
 }
-
-const NO_INPUT = z.object({})
 
 /** Declares a page; without `input` it reads no parameters. */
 export const page = <Subject, Signed extends boolean, Input extends z.ZodObject = typeof NO_INPUT>(declaration: {

@@ -218,8 +218,7 @@ export class Site implements Sender {
     const accepts = String(request.headers['accept-encoding'] ?? '')
     const coding = bytes.length < COMPRESSED_FROM ? undefined : /\bbr\b/.test(accepts) ? 'br' : /\bgzip\b/.test(accepts) ? 'gzip' : undefined
     if (!coding) return reply.send(bytes)
-    const size = bytes.length
-    const release = size < LARGE_FROM ? undefined : await this.#large.acquire({ holder: { key: holderOf(request), running: 1, waiting: 32 } })
+    const release = bytes.length < LARGE_FROM ? undefined : await this.#large.acquire({ holder: { key: holderOf(request), running: 1, waiting: 32 } })
     const begin = performance.now()
     try {
       return reply.header('content-encoding', coding).send(await (coding === 'br' ? brotli(bytes, BROTLI) : zip(bytes, { level: 6 })))

@@ -13,7 +13,7 @@ import { CodeCell, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
-import { PagePart } from '../../page-part.js'
+import { inChunks, PagePart } from '../../page-part.js'
 import { MAX_EDITED } from './edit.js'
 import { isMarkdown, renderFile } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
@@ -225,9 +225,9 @@ const ROWS = 200
 const LineTable = ({ lines, class: name, row }: { lines: string[]; class: string; row: (line: string, i: number) => VNode }) => (
   <table class={name}>
     <tbody>
-      {Array.from({ length: Math.ceil(lines.length / ROWS) }, (_, n) => (
+      {inChunks(lines, ROWS).map((chunk, n) => (
         <PagePart key={n}>
-          <LineRows lines={lines} from={n * ROWS} row={row} />
+          <LineRows lines={chunk} from={n * ROWS} row={row} />
         </PagePart>
       ))}
     </tbody>
@@ -235,7 +235,7 @@ const LineTable = ({ lines, class: name, row }: { lines: string[]; class: string
 )
 
 const LineRows = ({ lines, from, row }: { lines: string[]; from: number; row: (line: string, i: number) => VNode }) => (
-  <>{lines.slice(from, from + ROWS).map((line, i) => row(line, from + i))}</>
+  <>{lines.map((line, i) => row(line, from + i))}</>
 )
 
 /** Numbered lines; a number is a link to its line. */

@@ -4,6 +4,7 @@ import { opt, str } from '../../../http/params.js'
 import { latestPipeline } from '../../../services/ci/pipelines.js'
 import { homeOfProject, inUrl } from '../../links.js'
 import { page, Redirect } from '../../page.js'
+import { queryOf } from '../planning/bulk.js'
 
 /** The page of a user, from addresses that are printed nowhere any more. */
 const ofUser = (at: string, query = '') =>
@@ -43,10 +44,7 @@ export const olderAddresses = [
     page({
       at: `P/-/merge_requests/new/${tab}`,
       access: onProject('read_project'),
-      show: async ({ subject, view }) => {
-        const query = view.address.includes('?') ? view.address.slice(view.address.indexOf('?')) : ''
-        return new Redirect(`${homeOfProject(subject)}/-/merge_requests/new${query}`)
-      },
+      show: async ({ subject, view }) => new Redirect(`${homeOfProject(subject)}/-/merge_requests/new${queryOf(view)}`),
     }),
   ),
   page({

@@ -22,6 +22,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
+import { counted } from '../planning/lists.js'
 import { ReadmeBox, readmeIn } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
 
@@ -257,7 +258,11 @@ export const projectPage = page({
                 ) : (
                   <Icon name="star" />
                 )}
-                {viewer ? <a href={links.page('starrers')}>{starsText(project.star_count)}</a> : <span>{starsText(project.star_count)}</span>}
+                {viewer ? (
+                  <a href={links.page('starrers')}>{counted(project.star_count, 'star')}</a>
+                ) : (
+                  <span>{counted(project.star_count, 'star')}</span>
+                )}
               </div>
               <div class="toolbar">
                 {viewer && subject.can('fork') ? (
@@ -429,5 +434,3 @@ export const pathPage = page({
     return new Redirect(to.slice(view.links.prefix.length))
   },
 })
-
-const starsText = (count: number) => `${count} ${count === 1 ? 'star' : 'stars'}`
