@@ -1,14 +1,18 @@
+import { withoutAround } from '../lib/text/without-trailing.js'
+
 const MAX_LENGTH = 100
 
 /** A text as a part of a branch name. */
 const partOf = (text: string) =>
-  text
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '-')
-    .slice(0, MAX_LENGTH)
-    .replace(/^-+|-+$/g, '')
+  withoutAround(
+    text
+      .normalize('NFKD')
+      .replace(/\p{M}+/gu, '')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, '-')
+      .slice(0, MAX_LENGTH),
+    '-',
+  )
 
 /**
  * The name of a branch for an issue, by the template of the project: `%{id}` and `%{title}` (WB-127). The title of a

@@ -126,7 +126,10 @@ export function probesOf(pattern: RegExp): Probe[] {
   const chars = [...new Set(charsOf(choices))].slice(0, MAX_PATTERN_CHARS)
   // a pattern that may match anywhere starts again at each of these
   const beginnings = places.flatMap(({ before }) => (before === '' ? [] : [before]))
-  const probes = [{ before: '', repeats: [...chars, ...GENERIC, ...beginnings], after: '' }, ...places].flatMap(({ before, repeats: own, after }) =>
+  const anywhere = { before: '', repeats: [...chars, ...GENERIC, ...beginnings], after: '' }
+  // what one choice takes at the beginning of a text, another one may meet behind it
+  const behind = pattern.source.includes('^') ? [{ ...anywhere, before: '\0' }] : []
+  const probes = [anywhere, ...behind, ...places].flatMap(({ before, repeats: own, after }) =>
     [...own, ...repeats].flatMap((repeated) => ['\0', '\n!', `${after}\0`].map((end) => ({ before, repeated, after: end }))),
   )
   return [...new Map(probes.map((probe) => [JSON.stringify(probe), probe])).values()]

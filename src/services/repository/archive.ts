@@ -5,6 +5,7 @@ import { notAcceptable, notFound } from '../../failures.js'
 import type { ArchiveKind, Oid } from '../../git/types.js'
 import { canArchive } from '../../git/wire/archive.js'
 import type { CachedFile } from '../../lib/files/file-cache.js'
+import { withoutAround } from '../../lib/text/without-trailing.js'
 import { repositoryOf } from './repositories.js'
 import { resolveRevision } from './revisions.js'
 
@@ -58,7 +59,7 @@ export async function planArchive(ctx: Context, subject: ProjectSubject, { sha, 
   const ref = sha || project.default_branch
   const found = await resolveRevision(ctx, subject, ref)
   if (!found) throw notFound('File')
-  const subpath = (path ?? '').replace(/^\/+|\/+$/g, '')
+  const subpath = withoutAround(path ?? '', '/')
   if (subpath !== '' && !(await repositoryOf(ctx, project).entry(found.commit, subpath))) throw notFound('File')
   const short = `${project.path}-${ref.replaceAll('/', '-')}`
   const prefix = wanted === short ? short : `${short}-${found.commit}`

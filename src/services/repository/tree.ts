@@ -2,6 +2,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { TreeEntry } from '../../git/types.js'
+import { withoutAround } from '../../lib/text/without-trailing.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { repositoryOf } from './repositories.js'
 import { resolveRevision } from './revisions.js'
@@ -19,7 +20,7 @@ export async function listTree(
 ): Promise<Page<TreeEntry>> {
   const repository = repositoryOf(ctx, subject.project)
   const found = await resolveRevision(ctx, subject, ref || subject.project.default_branch)
-  const subpath = (path ?? '').replace(/^\/+|\/+$/g, '')
+  const subpath = withoutAround(path ?? '', '/')
   if (found && recursive) {
     const { limit, offset } = limits(paging)
     const part = await repository.treePage(found.commit, subpath, { skip: offset, limit })

@@ -10,7 +10,7 @@ export function sizeText(bytes: number): string {
 }
 
 /** A whole number with spaces between thousands. */
-export const numberText = (value: number) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ' ')
+export const numberText = (value: number) => Math.round(value).toLocaleString('en').replaceAll(',', ' ')
 
 /** Names and values, one below the other; what has no value is left out. */
 export const Facts = ({ facts }: { facts: (readonly [name: string, value: ComponentChildren])[] }) => (

@@ -6,6 +6,7 @@ import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, clearableDate, list, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
+import { withoutAround } from '../../../lib/text/without-trailing.js'
 import { humanDuration } from '../../../rules/duration.js'
 import { issueBranchName } from '../../../rules/issue-branch.js'
 import { referencesIn, withTask } from '../../../rules/references.js'
@@ -657,7 +658,7 @@ export const issueMove = form({
   input: z.object({ to_project: orDefault(str(), '') }),
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
-    const to = await findVisibleProject(ctx, caller, input.to_project.trim().replace(/^\/+|\/+$/g, ''))
+    const to = await findVisibleProject(ctx, caller, withoutAround(input.to_project.trim(), '/'))
     if (!to) throw invalidRecord({ to_project: ['is no project that you can see'] })
     const { issue, path } = await moveIssue(ctx, caller, subject, to.project.id)
     return new Redirect(`/${inUrl(path)}/-/issues/${issue.iid}`, { notice: 'The issue is moved here.' })

@@ -5,6 +5,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import type { Context } from '../../../context.js'
 import { conflict, forbidden, notFound, unauthenticated } from '../../../failures.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
+import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
 import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
@@ -112,7 +113,7 @@ export const wikiPage = page({
   input: z.object({ path: str(), version_id: opt(str()), from: opt(str()), page: paging.page }),
   async show({ ctx, caller, subject, input, view }) {
     const at = { ctx, caller, subject, view }
-    const path = input.path.replace(/\/+$/, '')
+    const path = withoutTrailing(input.path, '/')
     const [, slug = path, what] = /^(.+)\/(edit|history|diff)$/.exec(path) ?? []
     if (what === 'edit') return showEdit(at, slug)
     if (what === 'history') return showHistory(at, slug, input.page)
