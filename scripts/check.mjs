@@ -167,7 +167,7 @@ const calls = () => operations('scripts/calls.mjs')
 function quickChecks() {
   const list = (...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean)
   const changed = [...list('diff', '--name-only', '--diff-filter=d', '--relative', 'HEAD'), ...list('ls-files', '--others', '--exclude-standard')]
-  const sources = changed.filter((path) => /^src\/.*\.ts$/.test(path))
+  const sources = changed.filter((path) => /^src\/.*\.tsx?$/.test(path))
   const nothing = { ok: true, output: '' }
   const format = ['check', '--linter-enabled=false', '--no-errors-on-unmatched', '--files-ignore-unknown=true', '--error-on-warnings', ...changed]
   const results = {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const BOOK = 'docs/spec'
 const CITING = ['src', 'test', 'docs', 'bench']
-const TEXT = /\.([cm]?[jt]s|md|txt|json|sh)$/
+const TEXT = /\.([cm]?[jt]sx?|md|txt|json|sh|sql|css)$/
 const ID = /\b([A-Z]{1,3})-\d+[a-z]?\b/g
 /** Prefixes of names that look like rule ids: standards, and references to other trackers in test data. */
 const NO_FAMILY = new Set(['A', 'AES', 'BSD', 'CRC', 'ISO', 'PRJ', 'RFC', 'RSA', 'SHA', 'SSH', 'UTF'])
