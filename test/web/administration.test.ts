@@ -142,6 +142,18 @@ describe('users', () => {
     expect((await signedIn({ ...root, username: 'grace', password: 'a good password' })).page?.at).toBe('/dashboard')
   })
 
+  it('offers neither a block nor the removal of the last administrator (SEC-123)', async () => {
+    const offered = async () => {
+      const { $ } = await admin.open(`/admin/users/${root.username}`)
+      return [$('button:contains("Block")').length, $('input[name=confirm]').length, $('p:contains("only administrator")').length]
+    }
+    expect(await offered()).toEqual([0, 0, 1])
+    const second = await anAdmin(t.ctx)
+    expect(await offered()).toEqual([1, 1, 0])
+    await t.api('post', `/users/${second.id}/block`, root).expect(201)
+    expect(await offered()).toEqual([0, 0, 1])
+  })
+
   it('are edited, blocked and unblocked, confirmed, and get a temporary password', async () => {
     const who = await aUser(t.ctx, { skip_confirmation: false })
     const at = `/admin/users/${who.username}`

@@ -7,16 +7,19 @@ import { forbidden, notFound } from '../../failures.js'
 import { dayOf } from '../../lib/text/day.js'
 import { type AuditAction, audit } from '../core/audit.js'
 
+const isActiveAdministrator = sql`${users.admin} and ${users.state} = 'active' and ${users.kind} = 'human'`
+
 /** Throws 403 when the user is the last active administrator (SEC-123), also when two are removed concurrently. */
 export async function requireAnotherAdministrator(tx: Transaction, userId: number): Promise<void> {
   // locks all active administrators in the same order, so that concurrent calls run one after the other
-  const active = await tx
-    .select({ id: users.id })
-    .from(users)
-    .where(sql`${users.admin} and ${users.state} = 'active' and ${users.kind} = 'human'`)
-    .orderBy(users.id)
-    .for('update')
+  const active = await tx.select({ id: users.id }).from(users).where(isActiveAdministrator).orderBy(users.id).for('update')
   if (active.some(({ id }) => id === userId) && active.length === 1) throw forbidden()
+}
+
+/** Whether the user is the last active administrator, who can be neither blocked, demoted nor removed (SEC-123). */
+export async function isLastAdministrator(ctx: Context, userId: number): Promise<boolean> {
+  const [first, second] = await ctx.db.read.select({ id: users.id }).from(users).where(isActiveAdministrator).limit(2)
+  return first?.id === userId && !second
 }
 
 type State = (typeof users.$inferSelect)['state']

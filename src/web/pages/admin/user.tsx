@@ -14,7 +14,7 @@ import { unlinkIdentity } from '../../../services/identity/sign-in/identities.js
 import { disableSecondFactor } from '../../../services/identity/sign-in/second-factor.js'
 import { approveUser, refuseUser } from '../../../services/identity/sign-in/sign-up.js'
 import { getToken, listTokens, markRevoked } from '../../../services/identity/tokens.js'
-import { activate, DORMANT_DAYS, deactivate, isDormant, setBlocked } from '../../../services/identity/user-state.js'
+import { activate, DORMANT_DAYS, deactivate, isDormant, isLastAdministrator, setBlocked } from '../../../services/identity/user-state.js'
 import { findUserByName, loadUser, type User, type UserRecord } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { Avatar } from '../../components/avatar.js'
@@ -68,10 +68,11 @@ export const adminUserPage = page({
   input: z.object(named),
   async show({ ctx, caller, input, view }) {
     const found = await accountOf(ctx, input)
-    const [user, credentials, dormant] = await Promise.all([
+    const [user, credentials, dormant, last] = await Promise.all([
       loadUser(ctx, found.id),
       credentialsOf(ctx, caller, found),
       isDormant(ctx, ctx.db.write, found),
+      isLastAdministrator(ctx, found.id),
     ])
     const at = adminUserPath(user.username)
     return {
@@ -109,9 +110,9 @@ export const adminUserPage = page({
               What they did
             </a>
           </p>
-          <AccountActions ctx={ctx} view={view} at={at} user={user} dormant={dormant} />
+          <AccountActions ctx={ctx} view={view} at={at} user={user} dormant={dormant} last={last} />
           <CredentialLists view={view} at={at} user={user} credentials={credentials} />
-          <Removal view={view} at={at} user={user} />
+          {!last && <Removal view={view} at={at} user={user} />}
         </AdminLayout>
       ),
     }
@@ -124,7 +125,15 @@ interface PartProps {
   user: UserRecord
 }
 
-const AccountActions = ({ ctx, view, at, user, dormant }: PartProps & { ctx: Pick<Context, 'mail' | 'config'>; dormant: boolean }) => (
+interface AccountActionsProps extends PartProps {
+  ctx: Pick<Context, 'mail' | 'config'>
+  /** They have been away for so long that they can be deactivated. */
+  dormant: boolean
+  /** They are the last active administrator. */
+  last: boolean
+}
+
+const AccountActions = ({ ctx, view, at, user, dormant, last }: AccountActionsProps) => (
   <>
     <h2>Account</h2>
     <div class="toolbar">
@@ -136,8 +145,8 @@ const AccountActions = ({ ctx, view, at, user, dormant }: PartProps & { ctx: Pic
       )}
       {ctx.config.impersonation && mayBeImpersonated(user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
       {user.state === 'deactivated' && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
-      {maySignIn(user) && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
-      {user.state === 'active' && dormant && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
+      {maySignIn(user) && !last && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
+      {user.state === 'active' && dormant && !last && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
       {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
       {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
       {ctx.mail && maySignIn(user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
@@ -146,14 +155,17 @@ const AccountActions = ({ ctx, view, at, user, dormant }: PartProps & { ctx: Pic
         <ActionButton view={view} action={`${at}/disable_two_factor`} method="PATCH" label="Turn off the second factor" class="danger" />
       )}
     </div>
-    {user.state === 'active' && <p class="dim">A blocked user cannot sign in, and no token or key of theirs works. Nothing of theirs is removed.</p>}
+    {last && <p class="dim">The only administrator cannot be blocked or removed, nor lose these rights: make somebody else one first.</p>}
+    {user.state === 'active' && !last && (
+      <p class="dim">A blocked user cannot sign in, and no token or key of theirs works. Nothing of theirs is removed.</p>
+    )}
     {user.state === 'deactivated' && (
       <p class="dim">No token or key of theirs works and they get no mails, until they sign in again or are activated.</p>
     )}
-    {user.state === 'active' && dormant && (
+    {user.state === 'active' && dormant && !last && (
       <p class="dim">
         They have not been here in the past {DORMANT_DAYS} days, and can be deactivated: no token or key of theirs works and they get no mails, until
-        they sign in again. again.
+        they sign in again.
       </p>
     )}
     {user.two_factor_enabled && user.admin && (
