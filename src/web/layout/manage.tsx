@@ -7,7 +7,8 @@ import { ProjectLayout } from './project.js'
 import { SidedLayout } from './settings.js'
 import { groupSettings, projectSettings } from './settings-pages.js'
 
-interface Props<Subject> {
+/** What a page of the settings of a project or group gives its frame. */
+export interface SettingsProps<Subject> {
   view: PageView
   subject: Subject
   /** The path of the page that is open, below the project or group. */
@@ -17,13 +18,13 @@ interface Props<Subject> {
 }
 
 /** A page of the settings of a project, with the others beside it. */
-export const ProjectSettings = ({ view, subject, ...rest }: Props<ProjectSubject>) => (
+export const ProjectSettings = ({ view, subject, ...rest }: SettingsProps<ProjectSubject>) => (
   <ProjectLayout view={view} subject={subject} tab="settings">
     <SidedLayout view={view} label="Settings" below={homeOfProject(subject)} pages={projectSettings(subject)} {...rest} />
   </ProjectLayout>
 )
 
-export const GroupSettings = ({ view, subject, ...rest }: Props<GroupSubject>) => (
+export const GroupSettings = ({ view, subject, ...rest }: SettingsProps<GroupSubject>) => (
   <GroupLayout view={view} subject={subject} tab="settings">
     <SidedLayout view={view} label="Settings" below={homeOfGroup(subject)} pages={groupSettings(subject)} {...rest} />
   </GroupLayout>

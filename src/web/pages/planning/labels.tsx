@@ -68,7 +68,8 @@ const LabelFields = ({ view, label }: { view: PageView; label?: LabelRecord['lab
 )
 
 function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Subject>) {
-  const { Frame, list, edit } = framed(of)
+  const list = (subject: Subject) => `${of.home(subject)}/-/labels`
+  const edit = (subject: Subject, id: number) => `${list(subject)}/${id}/edit`
 
   const labelsPage = page({
     at: `${of.at}/labels`,
@@ -83,7 +84,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
       return {
         title: `Labels · ${of.name(subject)}`,
         body: (
-          <Frame view={view} subject={subject}>
+          <of.Frame view={view} subject={subject} tab="labels">
             <div class="heading">
               <h1>Labels</h1>
               {mayManage && (
@@ -136,7 +137,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
               })}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          </Frame>
+          </of.Frame>
         ),
       }
     },
@@ -149,13 +150,13 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
       return {
         title: `New label · ${of.name(subject)}`,
         body: (
-          <Frame view={view} subject={subject}>
+          <of.Frame view={view} subject={subject} tab="labels">
             <h1>New label</h1>
             <FormTag view={view} action={list(subject)}>
               <LabelFields view={view} />
               <Submit label="Create label" />
             </FormTag>
-          </Frame>
+          </of.Frame>
         ),
       }
     },
@@ -184,7 +185,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
       return {
         title: `Edit ${label.title} · ${of.name(subject)}`,
         body: (
-          <Frame view={view} subject={subject}>
+          <of.Frame view={view} subject={subject} tab="labels">
             <h1>Edit label</h1>
             <FormTag view={view} action={at} method="PUT">
               <LabelFields view={view} label={label} />
@@ -200,7 +201,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
             <h2>Delete</h2>
             <p>Issues and merge requests lose this label.</p>
             <ActionButton view={view} action={at} method="DELETE" label="Delete label" class="danger" />
-          </Frame>
+          </of.Frame>
         ),
       }
     },
@@ -234,14 +235,6 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
 }
 
 const ownGroup = (source: { project: ProjectSubject } | { group: GroupSubject }) => ('group' in source ? source.group.group.id : null)
-
-function framed<Subject>(of: Planning<Subject>) {
-  const list = (subject: Subject) => `${of.home(subject)}/-/labels`
-  const Frame = (props: { view: PageView; subject: Subject; children: Parameters<typeof of.frame>[0]['children'] }) => (
-    <>{of.frame({ ...props, tab: 'labels' })}</>
-  )
-  return { Frame, list, edit: (subject: Subject, id: number) => `${list(subject)}/${id}/edit` }
-}
 
 export const projectLabels = labelsOf(ofProject)
 export const groupLabels = labelsOf(ofGroup)

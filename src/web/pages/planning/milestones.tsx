@@ -79,9 +79,6 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     const source = of.source(subject)
     return 'project' in source ? source.project : null
   }
-  const Frame = (props: { view: PageView; subject: Subject; children: Parameters<typeof of.frame>[0]['children'] }) => (
-    <>{of.frame({ ...props, tab: 'milestones' })}</>
-  )
 
   const Fields = ({ view, subject, milestone }: { view: PageView; subject: Subject; milestone?: Milestone }) => (
     <>
@@ -113,7 +110,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       return {
         title: `Milestones · ${of.name(subject)}`,
         body: (
-          <Frame view={view} subject={subject}>
+          <of.Frame view={view} subject={subject} tab="milestones">
             <div class="heading">
               <h1>Milestones</h1>
               {of.may(subject, 'manage_milestone') && (
@@ -154,7 +151,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          </Frame>
+          </of.Frame>
         ),
       }
     },
@@ -185,7 +182,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       return {
         title: `${milestone.title} · ${of.name(subject)}`,
         body: (
-          <Frame view={view} subject={subject}>
+          <of.Frame view={view} subject={subject} tab="milestones">
             <div class="heading">
               <h1>{milestone.title}</h1>
               {mayManage && (
@@ -228,7 +225,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
                 : shown.map((record) => <RequestRow key={record.request.id} view={view} withProject={withProject} record={record} />)}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={isIssues ? issues.total : requests.total} />
-          </Frame>
+          </of.Frame>
         ),
       }
     },
@@ -241,13 +238,13 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       return {
         title: `New milestone · ${of.name(subject)}`,
         body: (
-          <Frame view={view} subject={subject}>
+          <of.Frame view={view} subject={subject} tab="milestones">
             <h1>New milestone</h1>
             <EditorForm view={view} action={list(subject)} once>
               <Fields view={view} subject={subject} />
               <Submit label="Create milestone" />
             </EditorForm>
-          </Frame>
+          </of.Frame>
         ),
       }
     },
@@ -276,7 +273,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       return {
         title: `Edit ${milestone.title} · ${of.name(subject)}`,
         body: (
-          <Frame view={view} subject={subject}>
+          <of.Frame view={view} subject={subject} tab="milestones">
             <h1>Edit milestone</h1>
             <EditorForm view={view} action={at} method="PUT">
               <Version
@@ -292,7 +289,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
             <h2>Delete</h2>
             <p>Issues and merge requests lose this milestone.</p>
             <ActionButton view={view} action={at} method="DELETE" label="Delete milestone" class="danger" />
-          </Frame>
+          </of.Frame>
         ),
       }
     },

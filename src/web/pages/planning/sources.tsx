@@ -1,10 +1,10 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, VNode } from 'preact'
 import type { Access } from '../../../access/access.js'
 import { fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl } from '../../links.js'
+import { homeOfGroup, homeOfProject } from '../../links.js'
 import type { PageView } from '../../page.js'
 
 type Either = { project: ProjectSubject } | { group: GroupSubject }
@@ -24,7 +24,7 @@ export interface Planning<Subject> {
   /** The address before `/-/`, without the prefix of the service. */
   home(subject: Subject): string
   name(subject: Subject): string
-  frame(props: { view: PageView; subject: Subject; tab: 'labels' | 'milestones'; children: ComponentChildren }): ComponentChildren
+  Frame(props: { view: PageView; subject: Subject; tab: 'labels' | 'milestones'; children: ComponentChildren }): VNode
 }
 
 export const ofProject: Planning<ProjectSubject> = {
@@ -36,13 +36,9 @@ export const ofProject: Planning<ProjectSubject> = {
   source: (project) => ({ project }),
   issues: (project) => (project.can('read_issue') ? { project } : null),
   requests: (project) => (project.can('read_own_merge_request') ? { project } : null),
-  home: ({ project }) => `/${inUrl(fullPathOf(project))}`,
+  home: homeOfProject,
   name: ({ project }) => fullPathOf(project),
-  frame: ({ view, subject, children }) => (
-    <ProjectLayout view={view} subject={subject} tab="issues">
-      {children}
-    </ProjectLayout>
-  ),
+  Frame: (props) => <ProjectLayout {...props} tab="issues" />,
 }
 
 export const ofGroup: Planning<GroupSubject> = {
@@ -54,11 +50,7 @@ export const ofGroup: Planning<GroupSubject> = {
   source: (group) => ({ group }),
   issues: (group) => ({ group }),
   requests: (group) => ({ group }),
-  home: ({ group }) => `/groups/${inUrl(group.full_path)}`,
+  home: homeOfGroup,
   name: ({ group }) => group.full_path,
-  frame: ({ view, subject, tab, children }) => (
-    <GroupLayout view={view} subject={subject} tab={tab}>
-      {children}
-    </GroupLayout>
-  ),
+  Frame: GroupLayout,
 }

@@ -52,38 +52,32 @@ const auditOf = <Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       const members = await membersIn(ctx, caller, items)
       return {
         title: `Audit log · ${name}`,
-        body: of.frame({
-          view,
-          subject,
-          at: '-/audit_events',
-          title: 'Audit log',
-          children: (
-            <>
-              <Rows empty="Nothing was changed.">
-                {items.map((event) => (
-                  <Row
-                    key={event.id}
-                    actions={
-                      <span class="dim">
-                        <Time at={event.created_at} />
-                      </span>
-                    }
-                  >
-                    <span>
-                      <strong>{event.action.replaceAll('_', ' ')}</strong> by {event.sudoer ?? event.actor ?? 'the service'}
-                    </span>
+        body: (
+          <of.Frame view={view} subject={subject} at="-/audit_events" title="Audit log">
+            <Rows empty="Nothing was changed.">
+              {items.map((event) => (
+                <Row
+                  key={event.id}
+                  actions={
                     <span class="dim">
-                      {Object.entries(event.changes)
-                        .map(([field, value]) => changeText(field, value, members))
-                        .join(' · ')}
+                      <Time at={event.created_at} />
                     </span>
-                  </Row>
-                ))}
-              </Rows>
-              <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-            </>
-          ),
-        }),
+                  }
+                >
+                  <span>
+                    <strong>{event.action.replaceAll('_', ' ')}</strong> by {event.sudoer ?? event.actor ?? 'the service'}
+                  </span>
+                  <span class="dim">
+                    {Object.entries(event.changes)
+                      .map(([field, value]) => changeText(field, value, members))
+                      .join(' · ')}
+                  </span>
+                </Row>
+              ))}
+            </Rows>
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          </of.Frame>
+        ),
       }
     },
   })

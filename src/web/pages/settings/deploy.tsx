@@ -159,61 +159,55 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
       const { items, total } = await listDeployTokens(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
       return {
         title: `Deploy tokens · ${of.source(subject).name}`,
-        body: of.frame({
-          view,
-          subject,
-          at: '-/deploy_tokens',
-          title: 'Deploy tokens',
-          children: (
-            <>
-              <p>
-                A deploy token lets a machine clone {of.kind === 'project' ? 'this project' : 'the projects of this group'} over HTTP, without a user.
-              </p>
-              <Rows empty="There are no deploy tokens.">
-                {items.map((token) => (
-                  <Row
-                    key={token.id}
-                    actions={
-                      <ActionButton
-                        view={view}
-                        action={`${list(subject)}/${token.id}`}
-                        method="DELETE"
-                        label="Revoke"
-                        what={token.name}
-                        class="danger"
-                      />
-                    }
-                  >
-                    <span>
-                      <strong>{token.name}</strong> <code class="dim">{token.username}</code>{' '}
-                      {token.expires_at && token.expires_at <= view.now && <Badge kind="danger">expired</Badge>}
-                    </span>
-                    <span class="dim">
-                      Created <Time at={token.created_at} />
-                      {token.last_used_at ? (
-                        <>
-                          , last used <Time at={token.last_used_at} />
-                        </>
-                      ) : (
-                        ', never used'
-                      )}
-                      {token.expires_at ? `, expires ${dayText(token.expires_at)}` : ', never expires'}
-                    </span>
-                  </Row>
-                ))}
-              </Rows>
-              <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-              <h2>New token</h2>
-              <FormTag view={view} action={list(subject)} once>
-                <FormFaults view={view} fields={['name', 'username', 'expires_at']} />
-                <Field view={view} name="deploy_token[name]" label="Name" hint="What it is for." required />
-                <Field view={view} name="deploy_token[username]" label="Username" hint="Empty: made from its number." autocomplete="off" />
-                <Field view={view} name="deploy_token[expires_at]" label="Expires on" type="date" hint="Empty: it never expires." />
-                <Submit label="Create token" />
-              </FormTag>
-            </>
-          ),
-        }),
+        body: (
+          <of.Frame view={view} subject={subject} at="-/deploy_tokens" title="Deploy tokens">
+            <p>
+              A deploy token lets a machine clone {of.kind === 'project' ? 'this project' : 'the projects of this group'} over HTTP, without a user.
+            </p>
+            <Rows empty="There are no deploy tokens.">
+              {items.map((token) => (
+                <Row
+                  key={token.id}
+                  actions={
+                    <ActionButton
+                      view={view}
+                      action={`${list(subject)}/${token.id}`}
+                      method="DELETE"
+                      label="Revoke"
+                      what={token.name}
+                      class="danger"
+                    />
+                  }
+                >
+                  <span>
+                    <strong>{token.name}</strong> <code class="dim">{token.username}</code>{' '}
+                    {token.expires_at && token.expires_at <= view.now && <Badge kind="danger">expired</Badge>}
+                  </span>
+                  <span class="dim">
+                    Created <Time at={token.created_at} />
+                    {token.last_used_at ? (
+                      <>
+                        , last used <Time at={token.last_used_at} />
+                      </>
+                    ) : (
+                      ', never used'
+                    )}
+                    {token.expires_at ? `, expires ${dayText(token.expires_at)}` : ', never expires'}
+                  </span>
+                </Row>
+              ))}
+            </Rows>
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+            <h2>New token</h2>
+            <FormTag view={view} action={list(subject)} once>
+              <FormFaults view={view} fields={['name', 'username', 'expires_at']} />
+              <Field view={view} name="deploy_token[name]" label="Name" hint="What it is for." required />
+              <Field view={view} name="deploy_token[username]" label="Username" hint="Empty: made from its number." autocomplete="off" />
+              <Field view={view} name="deploy_token[expires_at]" label="Expires on" type="date" hint="Empty: it never expires." />
+              <Submit label="Create token" />
+            </FormTag>
+          </of.Frame>
+        ),
       }
     },
   })
@@ -236,32 +230,26 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
       return {
         title: 'New deploy token',
         headers: { 'cache-control': 'no-store' },
-        body: of.frame({
-          view,
-          subject,
-          at: '-/deploy_tokens',
-          title: `Token “${token.name}”`,
-          children: (
-            <>
-              <p>
-                <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
-              </p>
-              <p class="copied">
-                <input class="code" id="token" value={value} readonly aria-label="Token" />
-                <button type="button" class="copy" data-copy="token" hidden>
-                  Copy
-                </button>
-              </p>
-              <p>With Git, as the password:</p>
-              <pre>
-                <code>git clone {clone.replace('://', `://${token.username}@`)}</code>
-              </pre>
-              <p>
-                <a href={view.links.prefix + list(subject)}>All tokens</a>
-              </p>
-            </>
-          ),
-        }),
+        body: (
+          <of.Frame view={view} subject={subject} at="-/deploy_tokens" title={`Token “${token.name}”`}>
+            <p>
+              <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
+            </p>
+            <p class="copied">
+              <input class="code" id="token" value={value} readonly aria-label="Token" />
+              <button type="button" class="copy" data-copy="token" hidden>
+                Copy
+              </button>
+            </p>
+            <p>With Git, as the password:</p>
+            <pre>
+              <code>git clone {clone.replace('://', `://${token.username}@`)}</code>
+            </pre>
+            <p>
+              <a href={view.links.prefix + list(subject)}>All tokens</a>
+            </p>
+          </of.Frame>
+        ),
       }
     },
   })

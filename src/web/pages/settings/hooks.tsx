@@ -112,8 +112,6 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
   const at = `${of.at}/hooks` as const
   const access = of.on('manage_hooks')
   const list = (subject: Subject) => `${of.home(subject)}/-/hooks`
-  const frame = (view: PageView, subject: Subject, title: string, children: Parameters<typeof of.frame>[0]['children']) =>
-    of.frame({ view, subject, at: '-/hooks', title, children })
 
   const hooksPage = page({
     at,
@@ -123,11 +121,8 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       const { items, total } = await listHooks(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
       return {
         title: `Webhooks · ${of.source(subject).name}`,
-        body: frame(
-          view,
-          subject,
-          'Webhooks',
-          <>
+        body: (
+          <of.Frame view={view} subject={subject} at="-/hooks" title="Webhooks">
             <p>A webhook sends what happens to another program, as JSON.</p>
             <Rows empty="There are no webhooks.">
               {items.map((hook) => (
@@ -167,7 +162,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
               <HookFields view={view} kind={of.kind} />
               <Submit label="Add webhook" />
             </FormTag>
-          </>,
+          </of.Frame>
         ),
       }
     },
@@ -183,11 +178,8 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       const here = `${list(subject)}/${hook.id}`
       return {
         title: `${hook.url} · ${of.source(subject).name}`,
-        body: frame(
-          view,
-          subject,
-          'Webhook',
-          <>
+        body: (
+          <of.Frame view={view} subject={subject} at="-/hooks" title="Webhook">
             <FormTag view={view} action={here} method="PUT">
               <HookFields view={view} kind={of.kind} hook={hook} />
               <Submit label="Save changes" />
@@ -222,7 +214,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          </>,
+          </of.Frame>
         ),
       }
     },
@@ -239,11 +231,8 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       return {
         title: `Delivery ${attempt.id} · ${of.source(subject).name}`,
         headers: { 'cache-control': 'no-store' },
-        body: frame(
-          view,
-          subject,
-          `Delivery ${attempt.id}`,
-          <>
+        body: (
+          <of.Frame view={view} subject={subject} at="-/hooks" title={`Delivery ${attempt.id}`}>
             <p>
               <Outcome attempt={attempt} /> {triggerLabel(delivery.trigger)} to <code>{attempt.url}</code>, <Time at={attempt.created_at} />,{' '}
               {attempt.duration} ms
@@ -263,7 +252,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
                 <Body text={attempt.response_body} />
               </>
             )}
-          </>,
+          </of.Frame>
         ),
       }
     },

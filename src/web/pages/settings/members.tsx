@@ -68,108 +68,94 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
       return {
         title: `Members · ${name(subject)}`,
         body: (
-          <>
-            {of.memberFrame({
-              view,
-              subject,
-              children: (
-                <>
-                  <div class="heading">
-                    <h1>Members</h1>
-                    <Own
-                      view={view}
-                      list={list(subject)}
-                      member={own.has(caller.user.id)}
-                      waits={waits}
-                      mayAsk={source.acceptsRequests && source.level === 0}
-                    />
-                  </div>
-                  {manages && <AddForm view={view} action={list(subject)} levels={levelsToGive(source)} />}
-                  {requests.items.length > 0 && (
-                    <section>
-                      <h2>Waiting for access</h2>
-                      <Rows empty="">
-                        {requests.items.map(({ user, requested_at }) => (
-                          <Row
-                            key={user.id}
-                            actions={
-                              <>
-                                <FormTag view={view} action={`${list(subject)}/${user.id}/approve_access_request`} class="action pair">
-                                  <select name="access_level" aria-label={`Role of ${user.username}`}>
-                                    {levelChoices(levelsToGive(source)).map(({ value, label }) => (
-                                      <option key={value} value={value} selected={value === '30'}>
-                                        {label}
-                                      </option>
-                                    ))}
-                                  </select>
-                                  <button type="submit" aria-label={`Approve ${user.username}`}>
-                                    Approve
-                                  </button>
-                                </FormTag>
-                                <ActionButton
-                                  view={view}
-                                  action={`${list(subject)}/${user.id}/deny`}
-                                  label="Deny"
-                                  what={user.username}
-                                  class="danger"
-                                />
-                              </>
-                            }
-                          >
-                            <Person view={view} user={user} />
-                            <span class="dim">
-                              Asked <Time at={requested_at} />
-                            </span>
-                          </Row>
-                        ))}
-                      </Rows>
-                      {requests.total > MAX_REQUESTS && (
-                        <p class="hint">{`${requests.total - MAX_REQUESTS} later ones are shown when these are answered.`}</p>
-                      )}
-                    </section>
-                  )}
-                  <SearchForm action={view.links.prefix + list(subject)} label="Find a member" value={input.search} />
-                  <Rows empty={input.search ? 'No member has this in their name.' : 'There are no members.'}>
-                    {all.items.map((member) => {
-                      const { user } = member
-                      const origin = origins.get(user.id)
-                      const isOwn = own.has(user.id)
-                      const mayChange = manages && isOwn && user.id !== source.ownerId
-                      return (
-                        <Row
-                          key={user.id}
-                          actions={
-                            mayChange && (
-                              <>
-                                <a class="button" href={`${view.links.prefix}${list(subject)}/${user.id}`} aria-label={`Change ${user.username}`}>
-                                  Change
-                                </a>
-                                <ActionButton
-                                  view={view}
-                                  action={`${list(subject)}/${user.id}`}
-                                  method="DELETE"
-                                  label="Remove"
-                                  what={user.username}
-                                  class="danger"
-                                />
-                              </>
-                            )
-                          }
-                        >
-                          <Person view={view} user={user} />
-                          <span class="dim">
-                            <Standing member={member} own={own.get(user.id)} origin={origin} place={source.fullPath} />
-                          </span>
-                        </Row>
+          <of.MemberFrame view={view} subject={subject}>
+            <div class="heading">
+              <h1>Members</h1>
+              <Own
+                view={view}
+                list={list(subject)}
+                member={own.has(caller.user.id)}
+                waits={waits}
+                mayAsk={source.acceptsRequests && source.level === 0}
+              />
+            </div>
+            {manages && <AddForm view={view} action={list(subject)} levels={levelsToGive(source)} />}
+            {requests.items.length > 0 && (
+              <section>
+                <h2>Waiting for access</h2>
+                <Rows empty="">
+                  {requests.items.map(({ user, requested_at }) => (
+                    <Row
+                      key={user.id}
+                      actions={
+                        <>
+                          <FormTag view={view} action={`${list(subject)}/${user.id}/approve_access_request`} class="action pair">
+                            <select name="access_level" aria-label={`Role of ${user.username}`}>
+                              {levelChoices(levelsToGive(source)).map(({ value, label }) => (
+                                <option key={value} value={value} selected={value === '30'}>
+                                  {label}
+                                </option>
+                              ))}
+                            </select>
+                            <button type="submit" aria-label={`Approve ${user.username}`}>
+                              Approve
+                            </button>
+                          </FormTag>
+                          <ActionButton view={view} action={`${list(subject)}/${user.id}/deny`} label="Deny" what={user.username} class="danger" />
+                        </>
+                      }
+                    >
+                      <Person view={view} user={user} />
+                      <span class="dim">
+                        Asked <Time at={requested_at} />
+                      </span>
+                    </Row>
+                  ))}
+                </Rows>
+                {requests.total > MAX_REQUESTS && (
+                  <p class="hint">{`${requests.total - MAX_REQUESTS} later ones are shown when these are answered.`}</p>
+                )}
+              </section>
+            )}
+            <SearchForm action={view.links.prefix + list(subject)} label="Find a member" value={input.search} />
+            <Rows empty={input.search ? 'No member has this in their name.' : 'There are no members.'}>
+              {all.items.map((member) => {
+                const { user } = member
+                const origin = origins.get(user.id)
+                const isOwn = own.has(user.id)
+                const mayChange = manages && isOwn && user.id !== source.ownerId
+                return (
+                  <Row
+                    key={user.id}
+                    actions={
+                      mayChange && (
+                        <>
+                          <a class="button" href={`${view.links.prefix}${list(subject)}/${user.id}`} aria-label={`Change ${user.username}`}>
+                            Change
+                          </a>
+                          <ActionButton
+                            view={view}
+                            action={`${list(subject)}/${user.id}`}
+                            method="DELETE"
+                            label="Remove"
+                            what={user.username}
+                            class="danger"
+                          />
+                        </>
                       )
-                    })}
-                  </Rows>
-                  <Pager view={view} page={input.page} perPage={PER_PAGE} total={all.total} />
-                  {await sharesSection(ctx, caller, subject, view)}
-                </>
-              ),
-            })}
-          </>
+                    }
+                  >
+                    <Person view={view} user={user} />
+                    <span class="dim">
+                      <Standing member={member} own={own.get(user.id)} origin={origin} place={source.fullPath} />
+                    </span>
+                  </Row>
+                )
+              })}
+            </Rows>
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={all.total} />
+            {await sharesSection(ctx, caller, subject, view)}
+          </of.MemberFrame>
         ),
       }
     },
@@ -185,32 +171,26 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
       return {
         title: `${user.name} · ${name(subject)}`,
         body: (
-          <>
-            {of.memberFrame({
-              view,
-              subject,
-              children: (
-                <div class="page-form">
-                  <h1>{user.name}</h1>
-                  <FormTag view={view} action={`${list(subject)}/${user.id}`} method="PUT">
-                    <FormFaults view={view} fields={['access_level', 'expires_at']} />
-                    <SelectField
-                      view={view}
-                      name="member[access_level]"
-                      label="Role"
-                      value={String(access_level)}
-                      choices={levelChoices(levelsToGive(source))}
-                    />
-                    <Field view={view} name="member[expires_at]" label="Until" type="date" value={expires_at} hint="Empty: for good." />
-                    <Submit label="Save changes" />
-                  </FormTag>
-                  <p>
-                    <a href={view.links.prefix + list(subject)}>All members</a>
-                  </p>
-                </div>
-              ),
-            })}
-          </>
+          <of.MemberFrame view={view} subject={subject}>
+            <div class="page-form">
+              <h1>{user.name}</h1>
+              <FormTag view={view} action={`${list(subject)}/${user.id}`} method="PUT">
+                <FormFaults view={view} fields={['access_level', 'expires_at']} />
+                <SelectField
+                  view={view}
+                  name="member[access_level]"
+                  label="Role"
+                  value={String(access_level)}
+                  choices={levelChoices(levelsToGive(source))}
+                />
+                <Field view={view} name="member[expires_at]" label="Until" type="date" value={expires_at} hint="Empty: for good." />
+                <Submit label="Save changes" />
+              </FormTag>
+              <p>
+                <a href={view.links.prefix + list(subject)}>All members</a>
+              </p>
+            </div>
+          </of.MemberFrame>
         ),
       }
     },

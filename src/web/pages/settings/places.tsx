@@ -1,22 +1,13 @@
-import type { ComponentChildren } from 'preact'
+import type { VNode } from 'preact'
 import type { Access } from '../../../access/access.js'
 import { fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { type MemberSource, sourceOfGroup, sourceOfProject } from '../../../services/groups/members.js'
 import { newestProjectOf } from '../../../services/hooks/sources.js'
 import { GroupLayout } from '../../layout/group.js'
-import { GroupSettings, ProjectSettings } from '../../layout/manage.js'
+import { GroupSettings, ProjectSettings, type SettingsProps } from '../../layout/manage.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfGroup, homeOfProject } from '../../links.js'
-import type { PageView } from '../../page.js'
-
-interface Frame<Subject> {
-  view: PageView
-  subject: Subject
-  at: string
-  title: string
-  children: ComponentChildren
-}
 
 /** What the settings of a project and of a group differ in, where both have the same pages. */
 export interface Place<Subject> {
@@ -35,9 +26,9 @@ export interface Place<Subject> {
   /** The project that the sample of a webhook is about. */
   sampleProject(ctx: Context, subject: Subject): Promise<number>
   /** A page of the settings. */
-  frame(props: Frame<Subject>): ComponentChildren
+  Frame(props: SettingsProps<Subject>): VNode
   /** A page of the members. */
-  memberFrame(props: Omit<Frame<Subject>, 'at' | 'title'>): ComponentChildren
+  MemberFrame(props: Omit<SettingsProps<Subject>, 'at' | 'title'>): VNode
 }
 
 export const ofProject: Place<ProjectSubject> = {
@@ -51,12 +42,8 @@ export const ofProject: Place<ProjectSubject> = {
   source: ({ project }) => ({ kind: 'project', id: project.id, fullPath: fullPathOf(project), name: fullPathOf(project) }),
   memberSource: sourceOfProject,
   sampleProject: async (_, { project }) => project.id,
-  frame: (props) => <ProjectSettings {...props} />,
-  memberFrame: ({ view, subject, children }) => (
-    <ProjectLayout view={view} subject={subject} tab="members">
-      {children}
-    </ProjectLayout>
-  ),
+  Frame: ProjectSettings,
+  MemberFrame: (props) => <ProjectLayout tab="members" {...props} />,
 }
 
 export const ofGroup: Place<GroupSubject> = {
@@ -70,10 +57,6 @@ export const ofGroup: Place<GroupSubject> = {
   source: ({ group }) => ({ kind: 'group', id: group.id, fullPath: group.full_path, name: group.full_path }),
   memberSource: sourceOfGroup,
   sampleProject: (ctx, { group }) => newestProjectOf(ctx, group.id),
-  frame: (props) => <GroupSettings {...props} />,
-  memberFrame: ({ view, subject, children }) => (
-    <GroupLayout view={view} subject={subject} tab="members">
-      {children}
-    </GroupLayout>
-  ),
+  Frame: GroupSettings,
+  MemberFrame: (props) => <GroupLayout tab="members" {...props} />,
 }

@@ -154,23 +154,27 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
       const { items: own } = await listGroups(ctx, caller, filter)
       const { fullPath } = of.source(subject)
       const offered = own.filter(({ full_path }) => !`${fullPath}/`.startsWith(`${full_path}/`))
-      const children = (
-        <div class="page-form">
-          <h1>Share with a group</h1>
-          <FormTag view={view} action={home(subject)}>
-            <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
-            <Field view={view} name="share[group]" label="Group" list="groups" hint="Its path." autofocus required />
-            <datalist id="groups">
-              {offered.map(({ full_path }) => (
-                <option key={full_path} value={full_path} />
-              ))}
-            </datalist>
-            <ShareFields view={view} levels={levels} hint={hint} />
-            <Submit label={`Share ${of.kind}`} />
-          </FormTag>
-        </div>
-      )
-      return { title: `Share with a group · ${of.source(subject).name}`, body: <>{of.memberFrame({ view, subject, children })}</> }
+      return {
+        title: `Share with a group · ${of.source(subject).name}`,
+        body: (
+          <of.MemberFrame view={view} subject={subject}>
+            <div class="page-form">
+              <h1>Share with a group</h1>
+              <FormTag view={view} action={home(subject)}>
+                <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
+                <Field view={view} name="share[group]" label="Group" list="groups" hint="Its path." autofocus required />
+                <datalist id="groups">
+                  {offered.map(({ full_path }) => (
+                    <option key={full_path} value={full_path} />
+                  ))}
+                </datalist>
+                <ShareFields view={view} levels={levels} hint={hint} />
+                <Submit label={`Share ${of.kind}`} />
+              </FormTag>
+            </div>
+          </of.MemberFrame>
+        ),
+      }
     },
   })
 
@@ -195,17 +199,21 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     async show({ ctx, caller, subject, input, view }) {
       const share = (await act.list(ctx, caller, subject)).find(({ group_id }) => group_id === input.group_id)
       if (!share) throw notFound('Group Link')
-      const children = (
-        <div class="page-form">
-          <h1>{share.group_full_path}</h1>
-          <FormTag view={view} action={`${home(subject)}/${share.group_id}`} method="PUT">
-            <FormFaults view={view} fields={['group_access', 'expires_at']} />
-            <ShareFields view={view} levels={levels} hint={hint} share={share} />
-            <Submit label="Save changes" />
-          </FormTag>
-        </div>
-      )
-      return { title: `${share.group_full_path} · ${of.source(subject).name}`, body: <>{of.memberFrame({ view, subject, children })}</> }
+      return {
+        title: `${share.group_full_path} · ${of.source(subject).name}`,
+        body: (
+          <of.MemberFrame view={view} subject={subject}>
+            <div class="page-form">
+              <h1>{share.group_full_path}</h1>
+              <FormTag view={view} action={`${home(subject)}/${share.group_id}`} method="PUT">
+                <FormFaults view={view} fields={['group_access', 'expires_at']} />
+                <ShareFields view={view} levels={levels} hint={hint} share={share} />
+                <Submit label="Save changes" />
+              </FormTag>
+            </div>
+          </of.MemberFrame>
+        ),
+      }
     },
   })
 

@@ -25,45 +25,39 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
       const { items, total } = await listVariables(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
       return {
         title: `Variables · ${of.source(subject).name}`,
-        body: of.frame({
-          view,
-          subject,
-          at: '-/variables',
-          title: 'Variables',
-          children: (
-            <>
-              <p>CI reads these over the API. They are stored encrypted.</p>
-              <Rows empty="There are no variables.">
-                {items.map(({ key, protected: isProtected }) => (
-                  <Row
-                    key={key}
-                    actions={
-                      <>
-                        <a class="button" href={`${view.links.prefix}${list(subject)}/${key}`} aria-label={`Show ${key}`}>
-                          Show
-                        </a>
-                        <ActionButton view={view} action={`${list(subject)}/${key}`} method="DELETE" label="Delete" what={key} class="danger" />
-                      </>
-                    }
-                  >
-                    <span>
-                      <code>{key}</code> {isProtected && <Badge>protected</Badge>}
-                    </span>
-                  </Row>
-                ))}
-              </Rows>
-              <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-              <h2>New variable</h2>
-              <FormTag view={view} action={list(subject)}>
-                <FormFaults view={view} fields={['key', 'value']} />
-                <Field view={view} name="variable[key]" label="Key" hint="Letters, digits and _." autocomplete="off" required />
-                <TextField view={view} name="variable[value]" label="Value" rows={3} class="code" spellcheck={false} />
-                <ProtectedBox view={view} checked={false} />
-                <Submit label="Add variable" />
-              </FormTag>
-            </>
-          ),
-        }),
+        body: (
+          <of.Frame view={view} subject={subject} at="-/variables" title="Variables">
+            <p>CI reads these over the API. They are stored encrypted.</p>
+            <Rows empty="There are no variables.">
+              {items.map(({ key, protected: isProtected }) => (
+                <Row
+                  key={key}
+                  actions={
+                    <>
+                      <a class="button" href={`${view.links.prefix}${list(subject)}/${key}`} aria-label={`Show ${key}`}>
+                        Show
+                      </a>
+                      <ActionButton view={view} action={`${list(subject)}/${key}`} method="DELETE" label="Delete" what={key} class="danger" />
+                    </>
+                  }
+                >
+                  <span>
+                    <code>{key}</code> {isProtected && <Badge>protected</Badge>}
+                  </span>
+                </Row>
+              ))}
+            </Rows>
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+            <h2>New variable</h2>
+            <FormTag view={view} action={list(subject)}>
+              <FormFaults view={view} fields={['key', 'value']} />
+              <Field view={view} name="variable[key]" label="Key" hint="Letters, digits and _." autocomplete="off" required />
+              <TextField view={view} name="variable[value]" label="Value" rows={3} class="code" spellcheck={false} />
+              <ProtectedBox view={view} checked={false} />
+              <Submit label="Add variable" />
+            </FormTag>
+          </of.Frame>
+        ),
       }
     },
   })
@@ -87,12 +81,8 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
       return {
         title: `${variable.key} · ${of.source(subject).name}`,
         headers: SECRET,
-        body: of.frame({
-          view,
-          subject,
-          at: '-/variables',
-          title: variable.key,
-          children: (
+        body: (
+          <of.Frame view={view} subject={subject} at="-/variables" title={variable.key}>
             <FormTag view={view} action={`${list(subject)}/${variable.key}`} method="PUT">
               <FormFaults view={view} />
               {variable.value === null && <p class="flash alert">The value cannot be decrypted. Set it again.</p>}
@@ -100,8 +90,8 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
               <ProtectedBox view={view} checked={variable.protected} />
               <Submit label="Save changes" />
             </FormTag>
-          ),
-        }),
+          </of.Frame>
+        ),
       }
     },
   })
