@@ -229,3 +229,13 @@ export const ActionButton = ({ view, action, method = 'POST', label, icon, class
     </button>
   </FormTag>
 )
+
+/** A value that is shown to be copied; the script shows the button. */
+export const Copied = ({ id, label, value }: { id: string; label?: string; value: string }) => (
+  <p class="copied">
+    <input class="code" id={id} value={value} readonly aria-label={label} />
+    <button type="button" class="copy" data-copy={id} hidden>
+      Copy
+    </button>
+  </p>
+)

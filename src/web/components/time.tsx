@@ -10,3 +10,13 @@ export const Time = ({ at }: { at: Date }) => (
     {dayText(at)}
   </time>
 )
+
+/** Whether and when something was used, after when it was made. */
+export const LastUsed = ({ at }: { at: Date | null }) =>
+  at ? (
+    <>
+      , last used <Time at={at} />
+    </>
+  ) : (
+    <>, never used</>
+  )

@@ -19,9 +19,10 @@ import { findUserByName, loadUser, type User, type UserRecord } from '../../../s
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { Avatar } from '../../components/avatar.js'
 import { Facts, numberText } from '../../components/facts.js'
-import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { ActionButton, Copied, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
-import { dayText, Time } from '../../components/time.js'
+import { ScopeBadges } from '../../components/scopes.js'
+import { dayText, LastUsed, Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
@@ -187,14 +188,6 @@ function CredentialLists({ view, at, user, credentials: { keys, gpgKeys, tokens,
   const remove = (action: string, what: string, label = 'Revoke') => (
     <ActionButton view={view} action={action} method="DELETE" label={label} what={what} class="danger" />
   )
-  const used = (at: Date | null) =>
-    at ? (
-      <>
-        last used <Time at={at} />
-      </>
-    ) : (
-      'never used'
-    )
   return (
     <>
       <h2>Identities</h2>
@@ -212,7 +205,8 @@ function CredentialLists({ view, at, user, credentials: { keys, gpgKeys, tokens,
           <Row key={id} actions={remove(`${at}/keys/${id}`, title, 'Remove')}>
             <strong>{title}</strong>
             <span class="dim">
-              SHA256:{fingerprint_sha256}, added <Time at={created_at} />, {used(last_used_at)}
+              SHA256:{fingerprint_sha256}, added <Time at={created_at} />
+              <LastUsed at={last_used_at} />
             </span>
           </Row>
         ))}
@@ -237,16 +231,12 @@ function CredentialLists({ view, at, user, credentials: { keys, gpgKeys, tokens,
         ].map(({ token, path, impersonates }) => (
           <Row key={token.id} actions={remove(`${at}/${path}/${token.id}`, token.name)}>
             <span>
-              <strong>{token.name}</strong> {impersonates && <Badge kind="waiting">of an administrator</Badge>}{' '}
-              {token.scopes.map((scope) => (
-                <>
-                  <Badge key={scope}>{scope}</Badge>{' '}
-                </>
-              ))}
+              <strong>{token.name}</strong> {impersonates && <Badge kind="waiting">of an administrator</Badge>} <ScopeBadges scopes={token.scopes} />
             </span>
             <span class="dim">
-              Created <Time at={token.created_at} />, {used(token.last_used_at)},{' '}
-              {token.expires_at ? `expires ${dayText(new Date(token.expires_at))}` : 'never expires'}
+              Created <Time at={token.created_at} />
+              <LastUsed at={token.last_used_at} />
+              {token.expires_at ? `, expires ${dayText(new Date(token.expires_at))}` : ', never expires'}
             </span>
           </Row>
         ))}
@@ -416,12 +406,7 @@ export const temporaryPassword = form({
             <strong>This is the only time that it is shown.</strong> At the first sign-in with it they set one of their own; until then it opens
             nothing else.
           </p>
-          <p class="copied">
-            <input class="code" id="password" value={password} readonly aria-label="Password" />
-            <button type="button" class="copy" data-copy="password" hidden>
-              Copy
-            </button>
-          </p>
+          <Copied id="password" label="Password" value={password} />
           <p>
             <a href={view.links.prefix + adminUserPath(user.username)}>The account of {user.name}</a>
           </p>

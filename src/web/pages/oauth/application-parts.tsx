@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { APPLICATION_SCOPES } from '../../../access/scopes.js'
 import { bool, list, orDefault, str } from '../../../http/params.js'
 import { type Application, wordsOf } from '../../../services/identity/oauth/applications.js'
-import { Checkbox } from '../../components/form.js'
+import { Checkbox, Copied } from '../../components/form.js'
 import { SCOPE_MEANINGS } from '../../components/scopes.js'
 import type { PageView } from '../../page.js'
 
@@ -41,12 +41,7 @@ export const Credentials = ({ uid, secret }: { uid: string; secret: string }) =>
     </p>
     <ClientId uid={uid} />
     <label for="secret">Secret (client secret)</label>
-    <p class="copied">
-      <input class="code" id="secret" value={secret} readonly />
-      <button type="button" class="copy" data-copy="secret" hidden>
-        Copy
-      </button>
-    </p>
+    <Copied id="secret" value={secret} />
   </>
 )
 

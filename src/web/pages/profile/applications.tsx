@@ -13,8 +13,9 @@ import {
 } from '../../../services/identity/oauth/applications.js'
 import { listAllowed, revokeAllowed } from '../../../services/identity/oauth/authorizations.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
-import { Badge, Row, Rows } from '../../components/list.js'
-import { Time } from '../../components/time.js'
+import { Row, Rows } from '../../components/list.js'
+import { ScopeBadges } from '../../components/scopes.js'
+import { LastUsed, Time } from '../../components/time.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
@@ -22,16 +23,6 @@ import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } f
 const AT = '/-/profile/applications'
 const OWN = '/oauth/applications'
 const ALLOWED = '/oauth/authorized_applications'
-
-const scopeBadges = (scopes: string[]) => (
-  <span>
-    {scopes.map((scope) => (
-      <>
-        <Badge key={scope}>{scope}</Badge>{' '}
-      </>
-    ))}
-  </span>
-)
 
 export const applicationsPage = page({
   at: AT,
@@ -51,16 +42,12 @@ export const applicationsPage = page({
                 actions={<ActionButton view={view} action={`${ALLOWED}/${id}`} method="DELETE" label="Revoke" what={name} class="danger" />}
               >
                 <strong>{name}</strong>
-                {scopeBadges(scopes)}
+                <span>
+                  <ScopeBadges scopes={scopes} />
+                </span>
                 <span class="dim">
                   Authorized <Time at={created_at} />
-                  {last_used_at ? (
-                    <>
-                      , last used <Time at={last_used_at} />
-                    </>
-                  ) : (
-                    ', never used'
-                  )}
+                  <LastUsed at={last_used_at} />
                 </span>
               </Row>
             ))}
@@ -74,7 +61,9 @@ export const applicationsPage = page({
                   actions={<ActionButton view={view} action={`${OWN}/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}
                 >
                   <a href={`${view.links.prefix}${OWN}/${id}`}>{name}</a>
-                  {scopeBadges(scopes)}
+                  <span>
+                    <ScopeBadges scopes={scopes} />
+                  </span>
                   <span class="dim">{redirect_uris.join(' ')}</span>
                 </Row>
               ))}

@@ -5,7 +5,7 @@ import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../../servi
 import { addKey, findKey, listKeys, removeKey } from '../../../services/identity/keys.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
-import { Time } from '../../components/time.js'
+import { LastUsed, Time } from '../../components/time.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -31,13 +31,7 @@ export const sshKeysPage = page({
                 <code class="dim">SHA256:{fingerprint_sha256}</code>
                 <span class="dim">
                   Added <Time at={created_at} />
-                  {last_used_at ? (
-                    <>
-                      , last used <Time at={last_used_at} />
-                    </>
-                  ) : (
-                    ', never used'
-                  )}
+                  <LastUsed at={last_used_at} />
                   {expires_at && (
                     <>
                       , expires <Time at={expires_at} />

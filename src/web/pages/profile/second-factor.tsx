@@ -23,11 +23,11 @@ import {
   removeSecurityKey,
   type SecurityKey,
 } from '../../../services/identity/sign-in/security-keys.js'
-import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { ActionButton, Copied, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { KeyForm } from '../../components/key-form.js'
 import { Row, Rows } from '../../components/list.js'
 import { QrCode } from '../../components/qr-code.js'
-import { dayText, Time } from '../../components/time.js'
+import { dayText, LastUsed, Time } from '../../components/time.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
@@ -104,12 +104,7 @@ const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => (
       <li>Give the code that it then shows.</li>
     </ol>
     <QrCode text={setup.uri} label="The key below, as a QR code" />
-    <p class="copied">
-      <input class="code" id="otp_key" value={setup.secret.replace(/(.{4})(?=.)/g, '$1 ')} readonly aria-label="Key" />
-      <button type="button" class="copy" data-copy="otp_key" hidden>
-        Copy
-      </button>
-    </p>
+    <Copied id="otp_key" label="Key" value={setup.secret.replace(/(.{4})(?=.)/g, '$1 ')} />
     <FormTag view={view} action={AT}>
       <FormFaults view={view} fields={FIELDS} />
       <input type="hidden" name="setup" value={setup.sealed} />
@@ -158,13 +153,7 @@ const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; 
           <strong>{name}</strong>
           <span class="dim">
             Added <Time at={created_at} />
-            {last_used_at ? (
-              <>
-                , last used <Time at={last_used_at} />
-              </>
-            ) : (
-              ', never used'
-            )}
+            <LastUsed at={last_used_at} />
           </span>
         </Row>
       ))}

@@ -4,10 +4,10 @@ import { SCOPES } from '../../../access/scopes.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
 import { getFeedToken, resetFeedToken } from '../../../services/identity/sign-in/feed-tokens.js'
 import { createOwnToken, getToken, isActive, listTokens, markRevoked } from '../../../services/identity/tokens.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
-import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { SCOPE_MEANINGS } from '../../components/scopes.js'
-import { dayText, Time } from '../../components/time.js'
+import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Pager, Row, Rows } from '../../components/list.js'
+import { SCOPE_MEANINGS, ScopeBadges } from '../../components/scopes.js'
+import { dayText, LastUsed, Time } from '../../components/time.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -40,21 +40,11 @@ export const tokensPage = page({
               >
                 <strong>{token.name}</strong>
                 <span>
-                  {token.scopes.map((scope) => (
-                    <>
-                      <Badge key={scope}>{scope}</Badge>{' '}
-                    </>
-                  ))}
+                  <ScopeBadges scopes={token.scopes} />
                 </span>
                 <span class="dim">
                   Created <Time at={token.created_at} />
-                  {token.last_used_at ? (
-                    <>
-                      , last used <Time at={token.last_used_at} />
-                    </>
-                  ) : (
-                    ', never used'
-                  )}
+                  <LastUsed at={token.last_used_at} />
                   {token.expires_at ? `, expires ${dayText(new Date(token.expires_at))}` : ', never expires'}
                 </span>
               </Row>
@@ -100,12 +90,7 @@ export const tokensPage = page({
           <p>
             A feed reader sees what you see with <code>?feed_token=</code> and this token at the end of the address of a feed. It opens feeds alone.
           </p>
-          <p class="copied">
-            <input class="code" id="feed-token" value={feedToken} readonly aria-label="Token for feeds" />
-            <button type="button" class="copy" data-copy="feed-token" hidden>
-              Copy
-            </button>
-          </p>
+          <Copied id="feed-token" label="Token for feeds" value={feedToken} />
           <ActionButton view={view} action="/-/profile/reset_feed_token" method="PUT" label="Reset the token for feeds" class="danger" />
         </SettingsLayout>
       ),
@@ -131,12 +116,7 @@ export const tokenForm = form({
           <p>
             <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
           </p>
-          <p class="copied">
-            <input class="code" id="token" value={value} readonly aria-label="Token" />
-            <button type="button" class="copy" data-copy="token" hidden>
-              Copy
-            </button>
-          </p>
+          <Copied id="token" label="Token" value={value} />
           <h2>Use it</h2>
           <p>With Git, as the password:</p>
           <pre>

@@ -3,9 +3,9 @@ import { fullPathOf, type GroupSubject, onProjectSignedIn, type ProjectSubject }
 import { bool, date, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
 import { addDeployKey, getDeployKey, listDeployKeys, removeDeployKey, updateDeployKey } from '../../../services/projects/deploy-keys.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken } from '../../../services/projects/deploy-tokens.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { dayText, Time } from '../../components/time.js'
+import { dayText, LastUsed, Time } from '../../components/time.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -185,13 +185,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
                   </span>
                   <span class="dim">
                     Created <Time at={token.created_at} />
-                    {token.last_used_at ? (
-                      <>
-                        , last used <Time at={token.last_used_at} />
-                      </>
-                    ) : (
-                      ', never used'
-                    )}
+                    <LastUsed at={token.last_used_at} />
                     {token.expires_at ? `, expires ${dayText(token.expires_at)}` : ', never expires'}
                   </span>
                 </Row>
@@ -235,12 +229,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
             <p>
               <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
             </p>
-            <p class="copied">
-              <input class="code" id="token" value={value} readonly aria-label="Token" />
-              <button type="button" class="copy" data-copy="token" hidden>
-                Copy
-              </button>
-            </p>
+            <Copied id="token" label="Token" value={value} />
             <p>With Git, as the password:</p>
             <pre>
               <code>git clone {clone.replace('://', `://${token.username}@`)}</code>

@@ -1,4 +1,5 @@
 import type { Scope } from '../../access/scopes.js'
+import { Badge } from './list.js'
 
 /** What each scope opens, for those who give it. */
 export const SCOPE_MEANINGS: Record<Scope, string> = {
@@ -12,3 +13,13 @@ export const SCOPE_MEANINGS: Record<Scope, string> = {
   profile: 'Your name, username and picture',
   email: 'Your e-mail address',
 }
+
+export const ScopeBadges = ({ scopes }: { scopes: string[] }) => (
+  <>
+    {scopes.map((scope) => (
+      <>
+        <Badge key={scope}>{scope}</Badge>{' '}
+      </>
+    ))}
+  </>
+)
