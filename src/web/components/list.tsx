@@ -22,6 +22,24 @@ export const Badge = ({ children, kind = '' }: { children: ComponentChildren; ki
   <span class={`badge ${kind}`}>{children}</span>
 )
 
+/** Rows of cells below the names of their columns. */
+export const Table = ({ columns, class: name = 'values', children }: { columns: string[]; class?: string; children: ComponentChildren }) => (
+  <div class="scroll">
+    <table class={name}>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th scope="col" key={column}>
+              {column}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  </div>
+)
+
 interface PagerProps {
   view: PageView
   page: number

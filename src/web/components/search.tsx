@@ -1,3 +1,5 @@
+import type { ComponentChildren } from 'preact'
+
 interface Props {
   /** The address of the list, with the prefix of the service. */
   action: string
@@ -7,16 +9,19 @@ interface Props {
   name?: string
   /** Other parameters, which stay. */
   hidden?: Record<string, string>
+  /** Further fields. */
+  children?: ComponentChildren
 }
 
 /** Searches a list: a form that is sent by GET. */
-export const SearchForm = ({ action, label, value, name = 'search', hidden = {} }: Props) => (
+export const SearchForm = ({ action, label, value, name = 'search', hidden = {}, children }: Props) => (
   <search>
     <form method="get" action={action} class="search">
       {Object.entries(hidden).map(([other, text]) => (
         <input key={other} type="hidden" name={other} value={text} />
       ))}
       <input name={name} type="search" value={value ?? ''} placeholder={label} aria-label={label} />
+      {children}
       <button type="submit">Search</button>
     </form>
   </search>

@@ -3,7 +3,7 @@ import { adminPage } from '../../../access/rules.js'
 import { SHOWN_ENTITY_TYPES, storedEntityType } from '../../../entities/audit-event.js'
 import { date, oneOf, oneOfOrBlank, opt, searchText, str } from '../../../http/params.js'
 import { type AuditEvent, type AuditFilter, type AuditPlace, auditEventsBefore, matchingEvents } from '../../../services/core/audit.js'
-import { Badge } from '../../components/list.js'
+import { Badge, Table } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
@@ -151,22 +151,11 @@ export const auditLogPage = page({
           {shown.length === 0 ? (
             <p class="empty">There are no such entries.</p>
           ) : (
-            <div class="scroll">
-              <table class="values audit">
-                <thead>
-                  <tr>
-                    <th scope="col">When (UTC)</th>
-                    <th scope="col">Who</th>
-                    <th scope="col">What</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {shown.map((event) => (
-                    <Entry key={event.id} view={view} event={event} />
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table columns={['When (UTC)', 'Who', 'What']} class="values audit">
+              {shown.map((event) => (
+                <Entry key={event.id} view={view} event={event} />
+              ))}
+            </Table>
           )}
           <nav class="pager" aria-label="Pages">
             {before && <a href={`${view.links.prefix}${AT}?${query({})}`}>Newest</a>}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { adminPage, getGroupFor } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
@@ -33,30 +34,16 @@ export const adminGroupsPage = page({
     sort: orDefault(oneOf(SORTS), 'created_desc'),
   }),
   async show({ ctx, caller, input, view }) {
-    const tabs = (
-      <ListTabs
-        view={view}
-        at={AT}
-        current={input.filter}
-        tabs={[
-          ['all', 'All'],
-          ['deleted', 'Deleted'],
-        ]}
-      />
-    )
-    if (input.filter === 'deleted') {
-      const deleted = await listDeletedFirst(ctx, 'group')
-      return {
-        title: 'Groups',
-        body: (
-          <AdminLayout view={view} at={AT} title="Groups">
-            {tabs}
-            <FormFaults view={view} />
-            <DeletedRows view={view} at={AT} deleted={deleted} />
-          </AdminLayout>
-        ),
-      }
-    }
+    const framed = (content: ComponentChildren) => ({
+      title: 'Groups',
+      body: (
+        <AdminLayout view={view} at={AT} title="Groups">
+          <ListTabs view={view} at={AT} current={input.filter} tabs={{ all: 'All', deleted: 'Deleted' }} />
+          {content}
+        </AdminLayout>
+      ),
+    })
+    if (input.filter === 'deleted') return framed(<DeletedRows view={view} at={AT} deleted={await listDeletedFirst(ctx, 'group')} />)
     const [order, sort] = input.sort.split('_') as [string, GroupFilter['sort']]
     const filter: GroupFilter = {
       all_available: true,
@@ -68,48 +55,44 @@ export const adminGroupsPage = page({
     }
     const { items, total } = await listGroups(ctx, caller, filter)
     const statistics = await statisticsFor(ctx, caller, sizes, items)
-    return {
-      title: 'Groups',
-      body: (
-        <AdminLayout view={view} at={AT} title="Groups">
-          {tabs}
-          <ListForm
-            view={view}
-            action={AT}
-            hidden={{ filter: input.filter }}
-            sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
-            name="name"
-            label="Name or path"
-            value={input.name}
-            sort={input.sort}
-          />
-          <Rows empty={input.name ? 'No group has this in its name or path.' : 'There are no groups.'}>
-            {items.map((group) => {
-              const own = statistics?.get(group.id)
-              return (
-                <Row
-                  key={group.id}
-                  actions={
-                    <span class="dim">
-                      {sizeText((own?.repository_size ?? 0) + (own?.lfs_objects_size ?? 0))} · since <Time at={group.created_at} />
-                    </span>
-                  }
-                >
-                  <span>
-                    <a href={`${view.links.prefix}${AT}/${group.id}`}>
-                      <strong>{group.full_path}</strong>
-                    </a>{' '}
-                    <Badge>{visibilityName(group.visibility)}</Badge>
+    return framed(
+      <>
+        <ListForm
+          view={view}
+          action={AT}
+          hidden={{ filter: input.filter }}
+          sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
+          name="name"
+          label="Name or path"
+          value={input.name}
+          sort={input.sort}
+        />
+        <Rows empty={input.name ? 'No group has this in its name or path.' : 'There are no groups.'}>
+          {items.map((group) => {
+            const own = statistics?.get(group.id)
+            return (
+              <Row
+                key={group.id}
+                actions={
+                  <span class="dim">
+                    {sizeText((own?.repository_size ?? 0) + (own?.lfs_objects_size ?? 0))} · since <Time at={group.created_at} />
                   </span>
-                  {group.description && <span class="dim">{group.description}</span>}
-                </Row>
-              )
-            })}
-          </Rows>
-          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-        </AdminLayout>
-      ),
-    }
+                }
+              >
+                <span>
+                  <a href={`${view.links.prefix}${AT}/${group.id}`}>
+                    <strong>{group.full_path}</strong>
+                  </a>{' '}
+                  <Badge>{visibilityName(group.visibility)}</Badge>
+                </span>
+                {group.description && <span class="dim">{group.description}</span>}
+              </Row>
+            )
+          })}
+        </Rows>
+        <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+      </>,
+    )
   },
 })
 

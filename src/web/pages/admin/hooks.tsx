@@ -5,10 +5,11 @@ import { listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { createHook, deleteHook, getHook, type Hook, type HookSource, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { testSystemHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
-import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { HookState, Outcome } from '../settings/hooks.js'
 
 const AT = '/admin/hooks'
 const PER_PAGE = 50
@@ -61,14 +62,6 @@ const HookForm = ({ view, hook }: { view: PageView; hook?: Hook }) => (
     <Submit label={hook ? 'Save changes' : 'Add hook'} />
   </FormTag>
 )
-
-/** Whether deliveries to a hook go well. */
-const HookState = ({ hook, now }: { hook: Hook; now: Date }) =>
-  hook.disabled_until && hook.disabled_until > now ? (
-    <Badge kind="danger">paused after failures</Badge>
-  ) : hook.recent_failures > 0 ? (
-    <Badge kind="waiting">fails</Badge>
-  ) : null
 
 export const hooksPage = page({
   at: AT,
@@ -145,12 +138,7 @@ export const hookPage = page({
                 }
               >
                 <span>
-                  {attempt.status !== null && attempt.status < 300 ? (
-                    <Badge kind="success">{attempt.status}</Badge>
-                  ) : (
-                    <Badge kind="danger">{attempt.status ?? 'no answer'}</Badge>
-                  )}{' '}
-                  {delivery.trigger.replaceAll('_', ' ')}
+                  <Outcome attempt={attempt} /> {delivery.trigger.replaceAll('_', ' ')}
                 </span>
                 {attempt.fault && <span class="fault">{attempt.fault}</span>}
                 <span class="dim">

@@ -5,7 +5,7 @@ import { rowId } from '../../../http/params.js'
 import { loadJobQueue, MAX_FAILED, removeJob, retryJobs } from '../../../services/operations/job-queue.js'
 import { numberText } from '../../components/facts.js'
 import { ActionButton } from '../../components/form.js'
-import { Row, Rows } from '../../components/list.js'
+import { Row, Rows, Table } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, page, Redirect } from '../../page.js'
@@ -61,31 +61,18 @@ export const jobsPage = page({
           {kinds.length === 0 ? (
             <p class="empty">There is nothing to do.</p>
           ) : (
-            <div class="scroll">
-              <table class="values">
-                <thead>
-                  <tr>
-                    {['Kind', 'Waiting', 'Later', 'Running', 'Failed', 'Oldest waits'].map((title) => (
-                      <th scope="col" key={title}>
-                        {title}
-                      </th>
-                    ))}
-                  </tr>
-                </thead>
-                <tbody>
-                  {kinds.map(({ kind, waiting, later, running, failed: set, delay }) => (
-                    <tr key={kind}>
-                      <th scope="row">{kind}</th>
-                      <td>{numberText(waiting)}</td>
-                      <td>{numberText(later)}</td>
-                      <td>{numberText(running)}</td>
-                      <td>{numberText(set)}</td>
-                      <td>{waiting > 0 ? `${Math.round(delay)} s` : ''}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table columns={['Kind', 'Waiting', 'Later', 'Running', 'Failed', 'Oldest waits']}>
+              {kinds.map(({ kind, waiting, later, running, failed: set, delay }) => (
+                <tr key={kind}>
+                  <th scope="row">{kind}</th>
+                  <td>{numberText(waiting)}</td>
+                  <td>{numberText(later)}</td>
+                  <td>{numberText(running)}</td>
+                  <td>{numberText(set)}</td>
+                  <td>{waiting > 0 ? `${Math.round(delay)} s` : ''}</td>
+                </tr>
+              ))}
+            </Table>
           )}
         </AdminLayout>
       ),

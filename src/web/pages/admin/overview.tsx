@@ -3,7 +3,7 @@ import { type LastCheck, readChecks } from '../../../services/core/last-checks.j
 import { countQueue } from '../../../services/operations/job-queue.js'
 import { loadOverview } from '../../../services/operations/overview.js'
 import { Facts, numberText, sizeText } from '../../components/facts.js'
-import { Badge, Row, Rows } from '../../components/list.js'
+import { Badge, Row, Rows, Table } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { page } from '../../page.js'
@@ -110,30 +110,18 @@ export const overviewPage = page({
             <Checked name="Doctor" check={checks.get('doctor')} never="It has not run: roost doctor compares rows with repositories." />
           </Rows>
           <h2>Storages</h2>
-          <div class="scroll">
-            <table class="values">
-              <thead>
-                <tr>
-                  <th scope="col">Storage</th>
-                  <th scope="col">Projects</th>
-                  <th scope="col">Repositories</th>
-                  <th scope="col">Free on its disk</th>
-                </tr>
-              </thead>
-              <tbody>
-                {found.storages.map(({ name, path, projects, bytes, disk }) => (
-                  <tr key={name}>
-                    <th scope="row" title={path}>
-                      {name}
-                    </th>
-                    <td>{numberText(projects)}</td>
-                    <td>{sizeText(bytes)}</td>
-                    <td>{disk ? `${sizeText(disk.free)} of ${sizeText(disk.total)}` : <Badge kind="danger">does not answer</Badge>}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table columns={['Storage', 'Projects', 'Repositories', 'Free on its disk']}>
+            {found.storages.map(({ name, path, projects, bytes, disk }) => (
+              <tr key={name}>
+                <th scope="row" title={path}>
+                  {name}
+                </th>
+                <td>{numberText(projects)}</td>
+                <td>{sizeText(bytes)}</td>
+                <td>{disk ? `${sizeText(disk.free)} of ${sizeText(disk.total)}` : <Badge kind="danger">does not answer</Badge>}</td>
+              </tr>
+            ))}
+          </Table>
           <p class="dim">Numbers and sizes of projects are at most a minute old.</p>
         </AdminLayout>
       ),

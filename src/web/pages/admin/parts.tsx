@@ -1,8 +1,9 @@
 import { bool, opt, orDefault, str } from '../../../http/params.js'
 import type { UserRecord } from '../../../services/identity/users.js'
 import type { Deleted } from '../../../services/operations/deleted.js'
-import { ActionButton, Checkbox, Field, SelectField } from '../../components/form.js'
+import { ActionButton, Checkbox, Field, FormFaults, SelectField } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
+import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
@@ -28,27 +29,20 @@ interface ListFormProps {
   value: string | undefined
   sorts: { value: string; label: string }[]
   sort: string
-  hidden?: Record<string, string>
+  hidden: Record<string, string>
 }
 
 /** Searches and sorts a list. */
-export const ListForm = ({ view, action, name, label, value, sorts, sort, hidden = {} }: ListFormProps) => (
-  <search>
-    <form method="get" action={view.links.prefix + action} class="search">
-      {Object.entries(hidden).map(([other, text]) => (
-        <input key={other} type="hidden" name={other} value={text} />
+export const ListForm = ({ view, action, name, label, value, sorts, sort, hidden }: ListFormProps) => (
+  <SearchForm action={view.links.prefix + action} label={label} value={value} name={name} hidden={hidden}>
+    <select name="sort" aria-label="Order">
+      {sorts.map((each) => (
+        <option key={each.value} value={each.value} selected={each.value === sort}>
+          {each.label}
+        </option>
       ))}
-      <input name={name} type="search" value={value ?? ''} placeholder={label} aria-label={label} />
-      <select name="sort" aria-label="Order">
-        {sorts.map((each) => (
-          <option key={each.value} value={each.value} selected={each.value === sort}>
-            {each.label}
-          </option>
-        ))}
-      </select>
-      <button type="submit">Search</button>
-    </form>
-  </search>
+    </select>
+  </SearchForm>
 )
 
 /** What an account may do. */
@@ -94,17 +88,10 @@ export const kinds = {
 export const limitOf = (text: string | undefined): number | undefined =>
   text === undefined || text === '' ? undefined : /^\d{1,15}$/.test(text) ? Number(text) : -1
 
-interface ListTabsProps {
-  view: PageView
-  at: string
-  current: string
-  tabs: [filter: string, label: string][]
-}
-
 /** Lists of one page, told apart by `filter`. */
-export const ListTabs = ({ view, at, current, tabs }: ListTabsProps) => (
+export const ListTabs = ({ view, at, current, tabs }: { view: PageView; at: string; current: string; tabs: Record<string, string> }) => (
   <nav class="tabs" aria-label="Lists">
-    {tabs.map(([name, label]) => (
+    {Object.entries(tabs).map(([name, label]) => (
       <a key={name} href={`${view.links.prefix}${at}?filter=${name}`} {...(name === current && { 'aria-current': 'page' })}>
         {label}
       </a>
@@ -115,6 +102,7 @@ export const ListTabs = ({ view, at, current, tabs }: ListTabsProps) => (
 /** What is deleted and can be restored. */
 export const DeletedRows = ({ view, at, deleted: { items, more } }: { view: PageView; at: string; deleted: { items: Deleted[]; more: boolean } }) => (
   <>
+    <FormFaults view={view} />
     <Rows empty="Nothing waits for its removal.">
       {items.map(({ id, path, deleted_at, due_at }) => (
         <Row

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { adminPage, fullPathOf, getProjectFor } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
@@ -62,31 +63,16 @@ export const adminProjectsPage = page({
     sort: orDefault(oneOf(SORTS), 'created_desc'),
   }),
   async show({ ctx, caller, input, view }) {
-    const tabs = (
-      <ListTabs
-        view={view}
-        at={AT}
-        current={input.filter}
-        tabs={[
-          ['all', 'All'],
-          ['archived', 'Archived'],
-          ['deleted', 'Deleted'],
-        ]}
-      />
-    )
-    if (input.filter === 'deleted') {
-      const deleted = await listDeletedFirst(ctx, 'project')
-      return {
-        title: 'Projects',
-        body: (
-          <AdminLayout view={view} at={AT} title="Projects">
-            {tabs}
-            <FormFaults view={view} />
-            <DeletedRows view={view} at={AT} deleted={deleted} />
-          </AdminLayout>
-        ),
-      }
-    }
+    const framed = (content: ComponentChildren) => ({
+      title: 'Projects',
+      body: (
+        <AdminLayout view={view} at={AT} title="Projects">
+          <ListTabs view={view} at={AT} current={input.filter} tabs={{ all: 'All', archived: 'Archived', deleted: 'Deleted' }} />
+          {content}
+        </AdminLayout>
+      ),
+    })
+    if (input.filter === 'deleted') return framed(<DeletedRows view={view} at={AT} deleted={await listDeletedFirst(ctx, 'project')} />)
     const [order_by, sort] = ORDERS[input.sort]
     const filter: ProjectFilter = {
       search: input.name,
@@ -100,30 +86,26 @@ export const adminProjectsPage = page({
     }
     const { items, total } = await listProjects(ctx, caller, filter)
     const records = await projectsOf(ctx, caller.user, items)
-    return {
-      title: 'Projects',
-      body: (
-        <AdminLayout view={view} at={AT} title="Projects">
-          {tabs}
-          <ListForm
-            view={view}
-            action={AT}
-            hidden={{ filter: input.filter }}
-            sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
-            name="name"
-            label="Name, path or group"
-            value={input.name}
-            sort={input.sort}
-          />
-          <Rows empty={input.name ? 'None of these has this in its name or path.' : 'There are none.'}>
-            {records.map((record) => (
-              <ProjectRow key={record.project.id} view={view} record={record} />
-            ))}
-          </Rows>
-          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} counted={false} />
-        </AdminLayout>
-      ),
-    }
+    return framed(
+      <>
+        <ListForm
+          view={view}
+          action={AT}
+          hidden={{ filter: input.filter }}
+          sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
+          name="name"
+          label="Name, path or group"
+          value={input.name}
+          sort={input.sort}
+        />
+        <Rows empty={input.name ? 'None of these has this in its name or path.' : 'There are none.'}>
+          {records.map((record) => (
+            <ProjectRow key={record.project.id} view={view} record={record} />
+          ))}
+        </Rows>
+        <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} counted={false} />
+      </>,
+    )
   },
 })
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { int, orDefault, rowId, str } from '../../../http/params.js'
 import { listOwnLimits, removeOwnLimit, setOwnLimit } from '../../../services/operations/request-limits.js'
-import { numberText } from '../../components/facts.js'
+import { Facts, numberText } from '../../components/facts.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
@@ -21,41 +21,35 @@ function General({ view, config }: { view: PageView; config: { user: number; ano
     const [requests, period] = on ? set : [configured, config.window]
     return requests === 0 ? 'no limit' : `${numberText(requests)} in ${periodText(period)}`
   }
-  const rows = [
-    [
-      'Calls of a user to the API',
-      text(
-        settings.throttle_authenticated_api_enabled,
-        [settings.throttle_authenticated_api_requests_per_period, settings.throttle_authenticated_api_period_in_seconds],
-        config.user,
-      ),
-    ],
-    [
-      'Requests of a user for pages',
-      text(
-        settings.throttle_authenticated_web_enabled,
-        [settings.throttle_authenticated_web_requests_per_period, settings.throttle_authenticated_web_period_in_seconds],
-        config.user,
-      ),
-    ],
-    [
-      'Requests of an address without a credential',
-      text(
-        settings.throttle_unauthenticated_enabled,
-        [settings.throttle_unauthenticated_requests_per_period, settings.throttle_unauthenticated_period_in_seconds],
-        config.anonymous,
-      ),
-    ],
-  ] as const
   return (
-    <dl class="facts">
-      {rows.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <Facts
+      facts={[
+        [
+          'Calls of a user to the API',
+          text(
+            settings.throttle_authenticated_api_enabled,
+            [settings.throttle_authenticated_api_requests_per_period, settings.throttle_authenticated_api_period_in_seconds],
+            config.user,
+          ),
+        ],
+        [
+          'Requests of a user for pages',
+          text(
+            settings.throttle_authenticated_web_enabled,
+            [settings.throttle_authenticated_web_requests_per_period, settings.throttle_authenticated_web_period_in_seconds],
+            config.user,
+          ),
+        ],
+        [
+          'Requests of an address without a credential',
+          text(
+            settings.throttle_unauthenticated_enabled,
+            [settings.throttle_unauthenticated_requests_per_period, settings.throttle_unauthenticated_period_in_seconds],
+            config.anonymous,
+          ),
+        ],
+      ]}
+    />
   )
 }
 

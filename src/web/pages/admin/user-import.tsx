@@ -5,6 +5,7 @@ import { file, opt, orDefault, str } from '../../../http/params.js'
 import { importUsers, MAX_IMPORTED } from '../../../services/operations/user-import.js'
 import { numberText } from '../../components/facts.js'
 import { Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { Table } from '../../components/list.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, page } from '../../page.js'
 import { adminUserPath } from './parts.js'
@@ -66,26 +67,15 @@ export const userImportForm = form({
             </strong>
             {shows && ' This is the only time that the passwords are shown.'}
           </p>
-          <div class="scroll">
-            <table class="values">
-              <thead>
-                <tr>
-                  <th scope="col">Line</th>
-                  <th scope="col">Username</th>
-                  <th scope="col">What became of it</th>
-                </tr>
-              </thead>
-              <tbody>
-                {users.map(({ line, username, fault, password }) => (
-                  <tr key={line}>
-                    <td>{line}</td>
-                    <td>{fault === null ? <a href={view.links.prefix + adminUserPath(username)}>{username}</a> : username}</td>
-                    <td>{fault !== null ? <span class="fault">{fault}</span> : password !== null ? <code>{password}</code> : 'created'}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table columns={['Line', 'Username', 'What became of it']}>
+            {users.map(({ line, username, fault, password }) => (
+              <tr key={line}>
+                <td>{line}</td>
+                <td>{fault === null ? <a href={view.links.prefix + adminUserPath(username)}>{username}</a> : username}</td>
+                <td>{fault !== null ? <span class="fault">{fault}</span> : password !== null ? <code>{password}</code> : 'created'}</td>
+              </tr>
+            ))}
+          </Table>
           <p>
             <a href={view.links.prefix + LIST}>All users</a>
           </p>

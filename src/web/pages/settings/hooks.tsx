@@ -95,12 +95,14 @@ function attributesOf(kind: Place<unknown>['kind'], { token, events, ...rest }: 
   return { ...rest, token: token === '' ? undefined : token, events: switches }
 }
 
-const Outcome = ({ attempt }: { attempt: HookAttempt['attempt'] }) => {
+/** What the receiver has answered to a delivery. */
+export const Outcome = ({ attempt }: { attempt: HookAttempt['attempt'] }) => {
   const succeeded = attempt.status !== null && attempt.status >= 200 && attempt.status < 300
   return <Badge kind={succeeded ? 'success' : 'danger'}>{attempt.status === null ? 'no answer' : String(attempt.status)}</Badge>
 }
 
-const State = ({ hook, now }: { hook: Hook; now: Date }) =>
+/** Whether deliveries to a hook go well. */
+export const HookState = ({ hook, now }: { hook: Hook; now: Date }) =>
   hook.disabled_until && hook.disabled_until > now ? (
     <Badge kind="danger">paused after failures</Badge>
   ) : hook.recent_failures > 0 ? (
@@ -146,7 +148,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
                 >
                   <span>
                     {hook.name && <strong>{hook.name} </strong>}
-                    <code>{hook.url}</code> <State hook={hook} now={view.now} />
+                    <code>{hook.url}</code> <HookState hook={hook} now={view.now} />
                   </span>
                   <span class="dim">
                     {EVENT_LABELS.filter(([event]) => hook.events.includes(event))
