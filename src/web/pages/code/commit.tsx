@@ -24,7 +24,7 @@ import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/f
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { RequestRow } from '../planning/lists.js'
 import { noteForms } from '../planning/notes.js'
@@ -38,7 +38,7 @@ const MAX_DISCUSSIONS = 100
 /** Merge requests of a commit on one page. */
 const PER_PAGE = 20
 
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
+const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-`
 
 const SIGNATURES: Record<string, [string, 'success' | 'waiting']> = {
   verified: ['Verified', 'success'],

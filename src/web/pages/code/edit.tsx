@@ -9,7 +9,7 @@ import { FILE_TEMPLATES } from '../../../rules/file-templates.js'
 import { createCommit } from '../../../services/repository/commits/create.js'
 import { Field, FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl } from '../../links.js'
+import { homeOfProject, inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { type Place, placeOf } from './revision.js'
 
@@ -17,7 +17,7 @@ import { type Place, placeOf } from './revision.js'
 export const MAX_EDITED = 512 * 1024
 
 const onCode = onProjectSignedIn('push_code')
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
+const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-`
 
 /** The branch that a page changes; 404 for a tag or a commit. */
 async function branchOf(ctx: Context, subject: ProjectSubject, view: PageView, path: string): Promise<Place & { branch: string }> {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { anyone, fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { anyone, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { opt, str } from '../../../http/params.js'
 import { latestPipeline } from '../../../services/ci/pipelines.js'
 import { homeOfProject, inUrl } from '../../links.js'
@@ -32,7 +32,7 @@ export const olderAddresses = [
   page({
     at: '/projects/:id',
     access: onProject('read_project'),
-    show: async ({ subject }: { subject: ProjectSubject }) => new Redirect(`/${inUrl(fullPathOf(subject.project))}`),
+    show: async ({ subject }: { subject: ProjectSubject }) => new Redirect(homeOfProject(subject)),
   }),
   ofProject('P/-/branches/new', '/-/branches'),
   ofProject('P/-/branches/active', '/-/branches'),

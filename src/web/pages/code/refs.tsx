@@ -37,7 +37,7 @@ const HeadLine = ({ links, commit }: { links: ProjectLinks; commit: Commit }) =>
 const newRequestAt = (links: ProjectLinks, branch: string) =>
   `${links.page('merge_requests/new')}?${new URLSearchParams({ 'merge_request[source_branch]': branch })}`
 
-const mergedAt = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/merged_branches`
+const mergedAt = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/merged_branches`
 
 type Distance = { ahead: number; behind: number }
 
@@ -68,7 +68,7 @@ export const branchesPage = page({
     const distances = await distancesOf(ctx, subject, items)
     const mayDelete = ({ default: isDefault, protected: isProtected }: BranchRecord) =>
       !isDefault && subject.can('push_code') && (!isProtected || subject.can('delete_protected_branch'))
-    const base = `/${inUrl(fullPathOf(subject.project))}/-/branches`
+    const base = `${homeOfProject(subject)}/-/branches`
     return {
       title: `Branches · ${fullPathOf(subject.project)}`,
       body: (
@@ -138,7 +138,7 @@ export const branchForm = form({
   on: branchesPage,
   async submit({ ctx, caller, subject, input }) {
     await createBranch(ctx, subject, caller, { branch: input.branch_name, ref: input.ref })
-    return new Redirect(`/${inUrl(fullPathOf(subject.project))}/-/tree/${inUrl(input.branch_name)}`, {
+    return new Redirect(`${homeOfProject(subject)}/-/tree/${inUrl(input.branch_name)}`, {
       notice: `The branch ${input.branch_name} is created.`,
     })
   },
@@ -152,7 +152,7 @@ export const branchRemoval = form({
   on: branchesPage,
   async submit({ ctx, caller, subject, input }) {
     await deleteBranch(ctx, subject, caller, input.path)
-    return new Redirect(`/${inUrl(fullPathOf(subject.project))}/-/branches`, { notice: `The branch ${input.path} is deleted.` })
+    return new Redirect(`${homeOfProject(subject)}/-/branches`, { notice: `The branch ${input.path} is deleted.` })
   },
 })
 
@@ -163,7 +163,7 @@ export const mergedRemoval = form({
   on: branchesPage,
   async submit({ ctx, caller, subject }) {
     await deleteMergedBranches(ctx, subject, caller)
-    return new Redirect(`/${inUrl(fullPathOf(subject.project))}/-/branches`, {
+    return new Redirect(`${homeOfProject(subject)}/-/branches`, {
       notice: 'Merged branches are deleted, but for protected ones and those of open merge requests.',
     })
   },
@@ -290,7 +290,7 @@ export const tagPage = page({
   },
 })
 
-const tagAt = (subject: ProjectSubject, name: string) => `/${inUrl(fullPathOf(subject.project))}/-/tags/${inUrl(name)}`
+const tagAt = (subject: ProjectSubject, name: string) => `${homeOfProject(subject)}/-/tags/${inUrl(name)}`
 
 export const newTagPage = page({
   at: 'P/-/tags/new',
@@ -302,7 +302,7 @@ export const newTagPage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags">
           <h1>New tag</h1>
-          <FormTag view={view} action={`/${inUrl(fullPathOf(subject.project))}/-/tags`}>
+          <FormTag view={view} action={`${homeOfProject(subject)}/-/tags`}>
             <FormFaults view={view} fields={['tag_name', 'ref']} />
             <div class="columns">
               <Field view={view} name="tag_name" label="Name" required />
@@ -343,7 +343,7 @@ export const tagRemoval = form({
   on: tagPage,
   async submit({ ctx, caller, subject, input }) {
     await deleteTag(ctx, subject, caller, input.path)
-    return new Redirect(`/${inUrl(fullPathOf(subject.project))}/-/tags`, { notice: `The tag ${input.path} is deleted.` })
+    return new Redirect(`${homeOfProject(subject)}/-/tags`, { notice: `The tag ${input.path} is deleted.` })
   },
 })
 

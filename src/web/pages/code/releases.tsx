@@ -20,7 +20,7 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { PersonLink } from '../planning/parts.js'
 import { renderText } from '../planning/texts.js'
@@ -31,7 +31,7 @@ const NEW_ASSETS = [0, 1, 2] as const
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('manage_release')
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/releases`
+const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/releases`
 const addressOf = (subject: ProjectSubject, tag: string) => `${within(subject)}/${encodeURIComponent(tag)}`
 
 /** Where an asset is: at its permanent address, if it has one (RL-7). */

@@ -12,11 +12,11 @@ import { Field, FormFaults, FormTag, SelectField, Submit } from '../../component
 import { Pager, Row, Rows } from '../../components/list.js'
 import { ProjectRows, projectsOf } from '../../components/projects.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl } from '../../links.js'
+import { homeOfProject, inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 
 const PER_PAGE = 20
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}`
+const within = (subject: ProjectSubject) => homeOfProject(subject)
 
 /** Says which of both is wanted, so that a form sent twice changes nothing the second time. */
 export const starForm = form({

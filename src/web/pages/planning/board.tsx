@@ -10,7 +10,7 @@ import { updateIssue } from '../../../services/issuables/issues/update.js'
 import { FormFaults, FormTag } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, projectLinks } from '../../links.js'
 import { localPath } from '../../local-path.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { FilterField } from './filters.js'
@@ -20,7 +20,7 @@ import { Labels, LabelTag } from './parts.js'
 const MAX_LISTS = 10
 const MAX_CARDS = 20
 
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
+const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-`
 
 /** The lists of the board: a label with a priority is one, in the order of the priorities. */
 const listsOf = (choices: LabelChoice[]): LabelChoice[] => choices.filter(({ priority }) => priority !== null).slice(0, MAX_LISTS)

@@ -12,7 +12,7 @@ import { issueBranchName } from '../../../rules/issue-branch.js'
 import { referencesIn, withTask } from '../../../rules/references.js'
 import { resolveIssues } from '../../../services/activity/referenced-issues.js'
 import { findVisibleProject } from '../../../services/identity/acting-users.js'
-import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
+import { type LabelChoice, MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { type IssueRecord, loadIssue } from '../../../services/issuables/issues/list.js'
 import { moveIssue } from '../../../services/issuables/issues/move.js'
 import { addIssueTodo, listParticipants, subscribeToIssue } from '../../../services/issuables/issues/participation.js'
@@ -36,31 +36,18 @@ import { Reactions } from '../../components/reactions.js'
 import { checkVersion, Version, versionOf } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { noteForms } from './notes.js'
 import { Labels, LabelTag, PersonLink } from './parts.js'
-import { assigneeOf, membersOf, Suggestions } from './people.js'
+import { assigneeOf, type Choices, choicesFor, Suggestions } from './people.js'
 import { withTaskButtons } from './tasks.js'
 import { discussionInput, discussionParts, renderText } from './texts.js'
 
 const NOTES_PER_PAGE = 100
 const MAX_SHOWN = 20
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/issues`
+export const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/issues`
 const addressOf = (subject: IssueSubject) => `${within(subject)}/${subject.issue.iid}`
-
-/** What the attributes of an issue can be set to; nothing for those who may not. */
-async function choicesFor(ctx: Context, subject: IssueSubject) {
-  if (!subject.may('update_issue') || !subject.can('manage_issue')) return null
-  const [labels, milestones, members] = await Promise.all([
-    labelChoices(ctx, { project: subject }),
-    milestoneChoices(ctx, { project: subject }),
-    membersOf(ctx, subject),
-  ])
-  return { labels, milestones, members }
-}
-
-type Choices = NonNullable<Awaited<ReturnType<typeof choicesFor>>>
 
 export const issuePage = page({
   at: 'P/-/issues/:issue_iid',
@@ -80,7 +67,7 @@ export const issuePage = page({
       listAwards(ctx, { type: 'Issue', id: subject.issue.id, noteable }, { page: 1, per_page: 100 }),
       reader ? listRelated(ctx, caller, subject, shown) : none,
       listParticipants(ctx, subject, shown),
-      reader ? choicesFor(ctx, subject) : null,
+      reader && subject.may('update_issue') && subject.can('manage_issue') ? choicesFor(ctx, subject) : null,
     ])
     const { issue, author } = record
     const at = addressOf(subject)
@@ -250,8 +237,6 @@ function Attributes({ view, subject, record, choices, mayUpdate }: AttributesPro
 
 function ChoiceFields({ view, record, choices, names }: { view: PageView; record: IssueRecord; choices: Choices; names: string[] }) {
   const { issue, assignee, milestone } = record
-  const offered = choices.labels.slice(0, MAX_CHOICES)
-  const others = names.filter((name) => !offered.some((each) => each.name === name))
   const milestones = choices.milestones.slice(0, MAX_CHOICES)
   return (
     <>
@@ -263,8 +248,8 @@ function ChoiceFields({ view, record, choices, names }: { view: PageView; record
         hint="A username; empty for nobody."
         list="people"
       />
-      <Suggestions id="people" values={choices.members.map(({ username, name }) => ({ value: username, label: name }))} />
-      <LabelFields labels={[...others, ...offered]} chosen={names} hasMore={choices.labels.length > MAX_CHOICES} view={view} />
+      <Suggestions members={choices.members} />
+      <LabelFields view={view} labels={choices.labels} chosen={names} of="issue" />
       <SelectField
         view={view}
         name="issue[milestone_id]"
@@ -283,22 +268,23 @@ function ChoiceFields({ view, record, choices, names }: { view: PageView; record
 
 interface LabelFieldsProps {
   view: PageView
-  labels: (string | { name: string; color: string })[]
+  labels: LabelChoice[]
   chosen: string[]
-  hasMore: boolean
   /** What the names of the fields begin with. */
-  of?: 'issue' | 'merge_request'
+  of: 'issue' | 'merge_request'
 }
 
-/** Labels to choose, as check boxes. */
-export function LabelFields({ view, labels, chosen, hasMore, of = 'issue' }: LabelFieldsProps) {
+/** Labels as check boxes: those that are offered, and those that it has beside them. */
+export function LabelFields({ view, labels, chosen, of }: LabelFieldsProps) {
   const typed = view.submitted?.values[of] as { labels?: unknown } | undefined
   const marked = new Set(view.submitted && Array.isArray(typed?.labels) ? typed.labels.map(String) : chosen)
+  const offered = labels.slice(0, MAX_CHOICES)
+  const others = chosen.filter((name) => !offered.some((label) => label.name === name))
   return (
     <fieldset>
       <legend>Labels</legend>
       <div class="choices">
-        {labels.map((label, i) => {
+        {[...others, ...offered].map((label, i) => {
           const name = typeof label === 'string' ? label : label.name
           return (
             <div class="check" key={name}>
@@ -309,9 +295,9 @@ export function LabelFields({ view, labels, chosen, hasMore, of = 'issue' }: Lab
             </div>
           )
         })}
-        {labels.length === 0 && <p class="dim">There are no labels yet.</p>}
+        {others.length + offered.length === 0 && <p class="dim">There are no labels yet.</p>}
       </div>
-      {hasMore && <Field view={view} name={`${of}[other_labels]`} label="Other labels" hint="With commas between." />}
+      {labels.length > MAX_CHOICES && <Field view={view} name={`${of}[other_labels]`} label="Other labels" hint="With commas between." />}
     </fieldset>
   )
 }

@@ -2,16 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import type { Caller } from '../../../access/actor.js'
 import { findIssueFor } from '../../../access/issues.js'
-import {
-  fullPathOf,
-  type GroupSubject,
-  onGroup,
-  onGroupSignedIn,
-  onProject,
-  onProjectSignedIn,
-  type ProjectSubject,
-  signedIn,
-} from '../../../access/rules.js'
+import { fullPathOf, type GroupSubject, onGroup, onGroupSignedIn, onProject, onProjectSignedIn, signedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { oneOfOrBlank, opt } from '../../../http/params.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
@@ -21,15 +12,15 @@ import type { IssuableSource } from '../../../services/issuables/list.js'
 import { Pager, Rows } from '../../components/list.js'
 import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { groupLinks, homeOfGroup, inUrl, projectLinks } from '../../links.js'
+import { groupLinks, homeOfGroup, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { requestList } from '../requests/list.js'
 import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn, queryOf } from './bulk.js'
 import { issueFilterOf, issueFilters, ListHead, requestFilters } from './filters.js'
+import { within } from './issue.js'
 import { IssueRow } from './lists.js'
 
 const PER_PAGE = 20
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/issues`
 
 interface IssueList {
   ctx: Context

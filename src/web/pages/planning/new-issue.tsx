@@ -2,39 +2,18 @@ import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { nullOnFailure } from '../../../failures.js'
 import { bool, clearableDate, list, opt, rowId, str } from '../../../http/params.js'
-import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
+import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { createIssue } from '../../../services/issuables/issues/create.js'
 import { createIssueFromThreads } from '../../../services/notes/issue-from-threads.js'
 import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
-import { readFile } from '../../../services/repository/files.js'
-import { listTree } from '../../../services/repository/tree.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
-import { LabelFields } from './issue.js'
-import { assigneeOf, membersOf, Suggestions } from './people.js'
-
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/issues`
-
-const TEMPLATES = '.gitlab/issue_templates'
-const MAX_TEMPLATES = 100
-
-/** The names of the templates on the default branch. */
-async function templatesOf(ctx: Context, subject: ProjectSubject): Promise<string[]> {
-  if (!subject.can('download_code') || subject.project.empty_repo) return []
-  const found = await nullOnFailure(listTree(ctx, subject, { path: TEMPLATES, recursive: false, page: 1, per_page: MAX_TEMPLATES }))
-  return (found?.items ?? []).flatMap(({ type, name }) => (type === 'blob' && name.endsWith('.md') ? [name.slice(0, -3)] : []))
-}
-
-async function templateNamed(ctx: Context, subject: ProjectSubject, name: string | undefined): Promise<string | undefined> {
-  if (!name || name.includes('/') || !subject.can('download_code')) return undefined
-  const file = await nullOnFailure(readFile(ctx, subject, `${TEMPLATES}/${name}.md`, subject.project.default_branch))
-  return file?.content.toString('utf8')
-}
+import { LabelFields, within } from './issue.js'
+import { assigneeOf, choicesFor, Suggestions } from './people.js'
+import { TemplateForm, templateNamed, templatesOf } from './templates.js'
 
 const attributes = z.object({
   title: opt(str()),
@@ -54,13 +33,10 @@ export const newIssuePage = page({
   access: onProjectSignedIn('create_issue'),
   input: z.object({ issue: attributes.optional(), issuable_template: opt(str()), ...threads }),
   async show({ ctx, subject, input, view }) {
-    const manages = subject.can('manage_issue')
-    const [templates, template, labels, milestones, members] = await Promise.all([
-      templatesOf(ctx, subject),
-      templateNamed(ctx, subject, input.issuable_template),
-      manages ? labelChoices(ctx, { project: subject }) : [],
-      manages ? milestoneChoices(ctx, { project: subject }) : [],
-      manages ? membersOf(ctx, subject) : [],
+    const [templates, template, choices] = await Promise.all([
+      templatesOf(ctx, subject, 'issue'),
+      templateNamed(ctx, subject, 'issue', input.issuable_template ?? ''),
+      subject.can('manage_issue') ? choicesFor(ctx, subject) : null,
     ])
     const { issue, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
     return {
@@ -68,19 +44,7 @@ export const newIssuePage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues">
           <h1>New issue</h1>
-          {templates.length > 0 && (
-            <form method="get" action={`${view.links.prefix}${within(subject)}/new`} class="search">
-              <select name="issuable_template" aria-label="Template">
-                <option value="">No template</option>
-                {templates.map((name) => (
-                  <option key={name} value={name} selected={name === input.issuable_template}>
-                    {name}
-                  </option>
-                ))}
-              </select>
-              <button type="submit">Use template</button>
-            </form>
-          )}
+          <TemplateForm action={`${view.links.prefix}${within(subject)}/new`} names={templates} chosen={input.issuable_template ?? ''} />
           <EditorForm view={view} action={within(subject)} once>
             <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'due_date', 'milestone_id']} />
             {request !== undefined && <input type="hidden" name="merge_request_to_resolve_discussions_of" value={request} />}
@@ -95,7 +59,7 @@ export const newIssuePage = page({
               hint="Markdown; lines such as /label ~bug are carried out."
               project={subject}
             />
-            {manages && (
+            {choices && (
               <>
                 <div class="columns">
                   <Field
@@ -113,13 +77,13 @@ export const newIssuePage = page({
                     value={issue?.milestone_id}
                     choices={[
                       { value: '', label: 'None' },
-                      ...milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
+                      ...choices.milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
                     ]}
                   />
                   <Field view={view} name="issue[due_date]" label="Due date" type="date" value={issue?.due_date} />
                 </div>
-                <Suggestions id="people" values={members.map(({ username, name }) => ({ value: username, label: name }))} />
-                <LabelFields view={view} labels={labels.slice(0, MAX_CHOICES)} chosen={issue?.labels ?? []} hasMore={labels.length > MAX_CHOICES} />
+                <Suggestions members={choices.members} />
+                <LabelFields view={view} labels={choices.labels} chosen={issue?.labels ?? []} of="issue" />
               </>
             )}
             <Checkbox

@@ -2,7 +2,7 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord } from '../../../failures.js'
 import { findUserByName } from '../../../services/identity/users.js'
-import { MAX_CHOICES } from '../../../services/issuables/choices.js'
+import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import { listProjectUsers } from '../../../services/projects/people.js'
 
 /** The id of the user with this name, as a list; none for an empty name. */
@@ -14,16 +14,23 @@ export async function assigneeOf(ctx: Context, username: string): Promise<number
   return [user.id]
 }
 
-/** The members of a project, as suggestions. */
-export async function membersOf(ctx: Context, { project }: ProjectSubject) {
-  const { items } = await listProjectUsers(ctx, project.id, { page: 1, per_page: MAX_CHOICES })
-  return items
+/** What an issue or merge request of a project can be given; the first hundred members. */
+export async function choicesFor(ctx: Context, subject: ProjectSubject) {
+  const [labels, milestones, { items: members }] = await Promise.all([
+    labelChoices(ctx, { project: subject }),
+    milestoneChoices(ctx, { project: subject }),
+    listProjectUsers(ctx, subject.project.id, { page: 1, per_page: MAX_CHOICES }),
+  ])
+  return { labels, milestones, members }
 }
 
-export const Suggestions = ({ id, values }: { id: string; values: { value: string; label?: string }[] }) => (
-  <datalist id={id}>
-    {values.map(({ value, label }) => (
-      <option key={value} value={value} label={label} />
+export type Choices = Awaited<ReturnType<typeof choicesFor>>
+
+/** The members of a project, as suggestions of fields with the list `people`. */
+export const Suggestions = ({ members }: Pick<Choices, 'members'>) => (
+  <datalist id="people">
+    {members.map(({ username, name }) => (
+      <option key={username} value={username} label={name} />
     ))}
   </datalist>
 )

@@ -10,7 +10,7 @@ import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { homeOfProject, inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, projectLinks } from '../../links.js'
 import { page, Redirect } from '../../page.js'
 import { renderText } from './texts.js'
 
@@ -150,7 +150,7 @@ export const pipelinePage = page({
   },
 })
 
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-`
+const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-`
 
 /** A job is a status of a pipeline, which has its page. */
 export const jobPage = page({

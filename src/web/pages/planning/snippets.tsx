@@ -34,7 +34,7 @@ import { Reactions } from '../../components/reactions.js'
 import { checkVersion, Version } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { counted } from './lists.js'
 import { noteForms } from './notes.js'
@@ -338,7 +338,7 @@ export const personalRemoval = form({
 
 // Snippets of projects
 
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/snippets`
+const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/snippets`
 const addressOf = (subject: SnippetSubject) => `${within(subject)}/${subject.snippet.id}`
 
 export const projectSnippetsPage = page({

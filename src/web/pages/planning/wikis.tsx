@@ -19,13 +19,13 @@ import { Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { inUrl, projectLinks } from '../../links.js'
+import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Answer, form, type PageView, page, Redirect } from '../../page.js'
 import { momentOf } from '../code/revision.js'
 
 const PER_PAGE = 50
 const MAX_DIFF_LINES = 20_000
-const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/wikis`
+const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/wikis`
 const addressOf = (subject: ProjectSubject, slug: string) => `${within(subject)}/${inUrl(slug)}`
 
 /** Renders a page: relative links lead to other pages (WB-131). */

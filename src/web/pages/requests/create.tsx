@@ -8,13 +8,11 @@ import { bool, list, oneOf, opt, orDefault, rowId, str } from '../../../http/par
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { squashesByDefault } from '../../../rules/squash.js'
 import { findVisibleProject } from '../../../services/identity/acting-users.js'
-import { type LabelChoice, labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
+import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { completeMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { branchExists } from '../../../services/repository/branches.js'
-import { readFile } from '../../../services/repository/files.js'
-import { listTree } from '../../../services/repository/tree.js'
 import { shortId } from '../../components/code.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
@@ -26,27 +24,13 @@ import { form, type PageView, page, Redirect } from '../../page.js'
 import { diffFiles } from '../code/diff-tables.js'
 import { titleOf } from '../code/revision.js'
 import { LabelFields } from '../planning/issue.js'
-import { assigneeOf, membersOf, Suggestions } from '../planning/people.js'
+import { assigneeOf, type Choices, choicesFor, Suggestions } from '../planning/people.js'
+import { TemplateForm, templateNamed, templatesOf } from '../planning/templates.js'
 import { AT, addressOf, within } from './parts.js'
 
-const TEMPLATES = '.gitlab/merge_request_templates'
-const MAX_TEMPLATES = 100
 /** Commits and changed lines that are shown before a merge request is opened. */
 const MAX_COMMITS = 50
 const MAX_TEXT = 200_000
-
-/** The names of the templates on the default branch. */
-async function templatesOf(ctx: Context, subject: ProjectSubject): Promise<string[]> {
-  if (!subject.can('download_code') || subject.project.empty_repo) return []
-  const found = await nullOnFailure(listTree(ctx, subject, { path: TEMPLATES, recursive: false, page: 1, per_page: MAX_TEMPLATES }))
-  return (found?.items ?? []).flatMap(({ type, name }) => (type === 'blob' && name.endsWith('.md') ? [name.slice(0, -3)] : []))
-}
-
-async function templateNamed(ctx: Context, subject: ProjectSubject, name: string): Promise<string | undefined> {
-  if (name === '' || name.includes('/') || !subject.can('download_code')) return undefined
-  const file = await nullOnFailure(readFile(ctx, subject, `${TEMPLATES}/${name}.md`, subject.project.default_branch))
-  return file?.content.toString('utf8')
-}
 
 const attributes = z.object({
   title: opt(str()),
@@ -64,16 +48,6 @@ const attributes = z.object({
 type Attributes = z.infer<typeof attributes>
 
 const newAttributes = attributes.extend({ source_branch: opt(str()), target_project_id: opt(rowId()), source_project_id: opt(rowId()) })
-
-/** What a merge request can be given, where the caller manages the target. */
-async function choicesFor(ctx: Context, target: ProjectSubject) {
-  const [labels, milestones, members] = await Promise.all([
-    labelChoices(ctx, { project: target }),
-    milestoneChoices(ctx, { project: target }),
-    membersOf(ctx, target),
-  ])
-  return { labels, milestones, members }
-}
 
 /** Attributes as the service takes them; only what the caller manages. */
 async function given(ctx: Context, target: ProjectSubject, { draft, ...input }: Attributes) {
@@ -113,7 +87,7 @@ interface FieldsProps {
   view: PageView
   target: ProjectSubject
   values: Partial<Attributes>
-  choices: { labels: LabelChoice[]; milestones: { id: number; title: string }[]; members: { username: string; name: string }[] } | null
+  choices: Choices | null
 }
 
 /** The fields that new and existing merge requests share. */
@@ -166,8 +140,8 @@ const Fields = ({ view, target, values, choices }: FieldsProps) => (
             ]}
           />
         </div>
-        <Suggestions id="people" values={choices.members.map(({ username, name }) => ({ value: username, label: name }))} />
-        <LabelFieldsOf view={view} labels={choices.labels} chosen={values.labels ?? []} />
+        <Suggestions members={choices.members} />
+        <LabelFields view={view} labels={choices.labels} chosen={values.labels ?? []} of="merge_request" />
       </>
     )}
     {target.project.squash_option !== 'never' && target.project.squash_option !== 'always' && (
@@ -181,13 +155,6 @@ const Fields = ({ view, target, values, choices }: FieldsProps) => (
     />
   </>
 )
-
-/** The labels that are offered, and those that it has beside them. */
-function LabelFieldsOf({ view, labels, chosen }: { view: PageView; labels: LabelChoice[]; chosen: string[] }) {
-  const offered = labels.slice(0, MAX_CHOICES)
-  const others = chosen.filter((name) => !offered.some((label) => label.name === name))
-  return <LabelFields view={view} labels={[...others, ...offered]} chosen={chosen} hasMore={labels.length > MAX_CHOICES} of="merge_request" />
-}
 
 const isTarget = (project: ProjectSubject | null): project is ProjectSubject =>
   project?.can('read_merge_request') === true && !project.project.archived
@@ -256,10 +223,10 @@ export const newMergeRequestPage = page({
       </form>
     )
     if (!hasSource && !view.submitted) return frame(branches)
-    const names = await templatesOf(ctx, target)
+    const names = await templatesOf(ctx, target, 'merge_request')
     const template = input.issuable_template ?? (names.includes('Default') ? 'Default' : '')
     const [text, choices, compared] = await Promise.all([
-      templateNamed(ctx, target, template),
+      templateNamed(ctx, target, 'merge_request', template),
       target.can('manage_merge_request') ? choicesFor(ctx, target) : null,
       hasSource ? preview(ctx, subject, target, { from: targetBranch, to: sourceBranch }) : null,
     ])
@@ -278,11 +245,13 @@ export const newMergeRequestPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const isAcross = target.project.id !== subject.project.id
     const comparison = `${links.page('compare')}/${encodeURIComponent(targetBranch)}...${encodeURIComponent(sourceBranch)}`
-    const here = {
-      'merge_request[source_branch]': sourceBranch,
-      'merge_request[target_branch]': targetBranch,
-      'merge_request[target_project_id]': String(target.project.id),
-    }
+    const hidden = (
+      <>
+        <input type="hidden" name="merge_request[source_branch]" value={sourceBranch} />
+        <input type="hidden" name="merge_request[target_branch]" value={targetBranch} />
+        <input type="hidden" name="merge_request[target_project_id]" value={target.project.id} />
+      </>
+    )
     return frame(
       <>
         <p class="dim">
@@ -292,27 +261,12 @@ export const newMergeRequestPage = page({
           <summary>Other branches</summary>
           {branches}
         </details>
-        {names.length > 0 && (
-          <form method="get" action={`${view.links.prefix}${within(subject)}/new`} class="search">
-            {Object.entries(here).map(([name, value]) => (
-              <input key={name} type="hidden" name={name} value={value} />
-            ))}
-            <select name="issuable_template" aria-label="Template">
-              <option value="">No template</option>
-              {names.map((name) => (
-                <option key={name} value={name} selected={name === template}>
-                  {name}
-                </option>
-              ))}
-            </select>
-            <button type="submit">Use template</button>
-          </form>
-        )}
+        <TemplateForm action={`${view.links.prefix}${within(subject)}/new`} names={names} chosen={template}>
+          {hidden}
+        </TemplateForm>
         <EditorForm view={view} action={within(subject)} once>
           <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'reviewer_username', 'milestone_id']} />
-          {Object.entries(here).map(([name, value]) => (
-            <input key={name} type="hidden" name={name} value={value} />
-          ))}
+          {hidden}
           <Fields view={view} target={target} values={values} choices={choices} />
           <Submit label="Create merge request" />
         </EditorForm>

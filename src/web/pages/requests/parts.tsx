@@ -2,14 +2,14 @@ import { type MergeRequestSubject, onMergeRequest } from '../../../access/merge-
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import { withoutDraftMark } from '../../../rules/draft.js'
 import { Badge } from '../../components/list.js'
-import { inUrl } from '../../links.js'
+import { homeOfProject } from '../../links.js'
 import type { PageView } from '../../page.js'
 
 /** The address of one merge request. */
 export const AT = 'P/-/merge_requests/:merge_request_iid'
 export const read = onMergeRequest('read_merge_request')
 
-export const within = (subject: ProjectSubject) => `/${inUrl(fullPathOf(subject.project))}/-/merge_requests`
+export const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/merge_requests`
 export const addressOf = (subject: MergeRequestSubject) => `${within(subject)}/${subject.request.iid}`
 
 export const STATES = {
