@@ -189,7 +189,7 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
       }
     },
   })
-  return { shown, asked }
+  return [shown, asked]
 }
 
 export const passwordRequest = linkRequest({

@@ -356,23 +356,23 @@ const action = (path: string, method: 'POST' | 'PUT' | 'PATCH', notice: string, 
     },
   })
 
-export const userActions = {
-  approve: action('approve', 'PUT', 'The account is approved.', (ctx, { id }) => approveUser(ctx, id)),
-  block: action('block', 'PUT', 'The account is blocked.', (ctx, { id }) => setBlocked(ctx, id, true)),
-  unblock: action('unblock', 'PUT', 'The account is no longer blocked.', (ctx, { id }) => setBlocked(ctx, id, false)),
-  deactivate: action('deactivate', 'PUT', 'The account is deactivated.', (ctx, { id }) => deactivate(ctx, id)),
-  activate: action('activate', 'PUT', 'The account is active again.', (ctx, { id }) => activate(ctx, id)),
-  confirm: action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeOwn(ctx, id, { skip_reconfirmation: true })),
-  mail: action('reset_password', 'POST', 'A link to set a password is on its way.', async (ctx, user) => {
+export const userActions = [
+  action('approve', 'PUT', 'The account is approved.', (ctx, { id }) => approveUser(ctx, id)),
+  action('block', 'PUT', 'The account is blocked.', (ctx, { id }) => setBlocked(ctx, id, true)),
+  action('unblock', 'PUT', 'The account is no longer blocked.', (ctx, { id }) => setBlocked(ctx, id, false)),
+  action('deactivate', 'PUT', 'The account is deactivated.', (ctx, { id }) => deactivate(ctx, id)),
+  action('activate', 'PUT', 'The account is active again.', (ctx, { id }) => activate(ctx, id)),
+  action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeOwn(ctx, id, { skip_reconfirmation: true })),
+  action('reset_password', 'POST', 'A link to set a password is on its way.', async (ctx, user) => {
     if (!ctx.mail) throw notFound()
     // only a confirmed address may reset a password; the first one is set from any (ML-18)
     await mailLink(ctx, ctx.db, user.confirmed_at ? 'reset' : 'welcome', user.email.toLowerCase())
   }),
-  secondFactor: action('disable_two_factor', 'PATCH', 'The second factor is off.', (ctx, user) => {
+  action('disable_two_factor', 'PATCH', 'The second factor is off.', (ctx, user) => {
     if (user.admin) throw forbidden('The second factor of an administrator is turned off on the machine')
     return disableSecondFactor(ctx, user)
   }),
-}
+]
 
 export const userRejection = form({
   at: `${AT}/reject`,
@@ -431,18 +431,18 @@ const removal = (path: string, notice: string, remove: (ctx: Context, caller: Si
     },
   })
 
-export const userCredentials = {
-  key: removal('keys', 'The SSH key is removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
-  gpgKey: removal('gpg_keys', 'The GPG key is removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
-  token: removal('personal_access_tokens', 'The token is revoked.', async (ctx, caller, user, id) => {
+export const userCredentials = [
+  removal('keys', 'The SSH key is removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
+  removal('gpg_keys', 'The GPG key is removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
+  removal('personal_access_tokens', 'The token is revoked.', async (ctx, caller, user, id) => {
     const token = await getToken(ctx, caller, String(id))
     if (token.user_id !== user.id) throw notFound()
     return markRevoked(ctx, token)
   }),
-  impersonation: removal('impersonation_tokens', 'The token is revoked.', async (ctx, _, user, id) =>
+  removal('impersonation_tokens', 'The token is revoked.', async (ctx, _, user, id) =>
     revokeImpersonationToken(ctx, await getImpersonationToken(ctx, user, id)),
   ),
-}
+]
 
 export const userIdentity = form({
   at: `${AT}/identities/:provider`,

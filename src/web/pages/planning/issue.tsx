@@ -21,7 +21,7 @@ import { closeAsDuplicate, updateIssue } from '../../../services/issuables/issue
 import { listRelated } from '../../../services/issuables/merge-requests/reading/of-issue.js'
 import { createMergeRequest } from '../../../services/issuables/merge-requests/writing/create.js'
 import { addSpentTime, resetEstimate, resetSpentTime, setEstimate, type TimedTarget } from '../../../services/issuables/time-tracking.js'
-import { listAwards, toggleAward } from '../../../services/notes/award-emoji.js'
+import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutIssue } from '../../../services/notes/noteables.js'
 import { updateIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
@@ -38,7 +38,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { noteForms } from './notes.js'
+import { noteForms, reactionForm } from './notes.js'
 import { Labels, LabelTag, PersonLink } from './parts.js'
 import { assigneeOf, type Choices, choicesFor, Suggestions } from './people.js'
 import { withTaskButtons } from './tasks.js'
@@ -416,13 +416,8 @@ function MoreActions({ view, subject, mayUpdate }: { view: PageView; subject: Is
   )
 }
 
-export const issueNotes = noteForms({
-  at: issuePage.at,
-  access: onIssueSignedIn,
-  on: issuePage,
-  about: aboutIssue,
-  addressOf,
-})
+const commented = { at: issuePage.at, access: onIssueSignedIn, on: issuePage, about: aboutIssue, addressOf }
+export const issueNotes = [...noteForms(commented), reactionForm(commented)]
 
 export const editIssuePage = page({
   at: 'P/-/issues/:issue_iid/edit',
@@ -555,17 +550,6 @@ export const issueTasks = form({
     const description = await withTask(ctx.cpu.slices, issue.description, Number(number), state === '1')
     if (description === null) throw invalidRecord({ base: ['has no such task'] })
     await updateIssue(ctx, caller, subject, { description, check: (before) => checkVersion(version, before.description) })
-    return new Redirect(addressOf(subject))
-  },
-})
-
-export const issueReaction = form({
-  at: 'P/-/issues/:issue_iid/toggle_award_emoji',
-  access: onIssueSignedIn('award_emoji'),
-  input: z.object({ name: orDefault(str(), '') }),
-  on: issuePage,
-  async submit({ ctx, caller, subject, input }) {
-    await toggleAward(ctx, caller, { type: 'Issue', id: subject.issue.id, noteable: aboutIssue(subject).noteable }, input.name)
     return new Redirect(addressOf(subject))
   },
 })

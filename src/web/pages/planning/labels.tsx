@@ -231,7 +231,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
     },
   })
 
-  return { pages: [labelsPage, newLabelPage, editLabelPage], forms: [newLabel, labelChange, labelRemoval] }
+  return [labelsPage, newLabelPage, editLabelPage, newLabel, labelChange, labelRemoval]
 }
 
 const ownGroup = (source: { project: ProjectSubject } | { group: GroupSubject }) => ('group' in source ? source.group.group.id : null)

@@ -326,7 +326,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     },
   })
 
-  return { pages: [milestonesPage, newMilestonePage, milestonePage, editMilestonePage], forms: [newMilestone, milestoneChange, milestoneRemoval] }
+  return [milestonesPage, newMilestonePage, milestonePage, editMilestonePage, newMilestone, milestoneChange, milestoneRemoval]
 }
 
 export const projectMilestones = milestonesOf(ofProject)

@@ -36,8 +36,8 @@ const noticeOf = ({ messages }: { messages: string[] }) => (messages.length === 
  * The forms of a discussion: a new comment, whose commands are carried out; a reply to a thread, at once or with a
  * review; changing and deleting a note, and emoji on it (WB-91, WB-92).
  */
-export const noteForms = <Subject>({ at, access, on, about, addressOf }: Commented<Subject>) => ({
-  comment: form({
+export const noteForms = <Subject>({ at, access, on, about, addressOf }: Commented<Subject>) => [
+  form({
     at: `${at}/notes`,
     files: true,
     access: access('create_note'),
@@ -53,7 +53,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
       return new Redirect(made ? toNote(input.back, addressOf(subject), made.note.id) : localPath(input.back, addressOf(subject)), noticeOf(outcome))
     },
   }),
-  reply: form({
+  form({
     at: `${at}/discussions/:discussion_id/notes`,
     files: true,
     access: access('create_note'),
@@ -75,7 +75,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
       return new Redirect(toNote(back, addressOf(subject), made?.note.id ?? discussion), noticeOf(outcome))
     },
   }),
-  change: form({
+  form({
     at: `${at}/notes/:note_id`,
     method: 'PUT',
     files: true,
@@ -90,7 +90,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
       return new Redirect(toNote(back, addressOf(subject), id), noticeOf(outcome))
     },
   }),
-  removal: form({
+  form({
     at: `${at}/notes/:note_id`,
     method: 'DELETE',
     access: access('create_note'),
@@ -101,7 +101,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
       return new Redirect(localPath(back, addressOf(subject)), { notice: 'The comment is deleted.' })
     },
   }),
-  award: form({
+  form({
     at: `${at}/notes/:note_id/toggle_award_emoji`,
     access: access('award_emoji'),
     input: z.object({ note_id, name: str(), back: opt(str()) }),
@@ -113,4 +113,18 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
       return new Redirect(toNote(back, addressOf(subject), id))
     },
   }),
-})
+]
+
+/** The form that gives an emoji to the thing itself, or takes it back. */
+export const reactionForm = <Subject>({ at, access, on, about, addressOf }: Commented<Subject>) =>
+  form({
+    at: `${at}/toggle_award_emoji`,
+    access: access('award_emoji'),
+    input: z.object({ name: orDefault(str(), '') }),
+    on,
+    async submit({ ctx, caller, subject, input }) {
+      const { noteable } = about(subject)
+      await toggleAward(ctx, caller, { type: noteable.type as 'Issue' | 'MergeRequest' | 'Snippet', id: noteable.id as number, noteable }, input.name)
+      return new Redirect(addressOf(subject))
+    },
+  })

@@ -22,7 +22,7 @@ import {
   type SnippetRecord,
   updateSnippet,
 } from '../../../services/content/snippets.js'
-import { listAwards, toggleAward } from '../../../services/notes/award-emoji.js'
+import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutSnippet } from '../../../services/notes/noteables.js'
 import { CommentForm, Discussions } from '../../components/discussion.js'
@@ -37,7 +37,7 @@ import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { counted } from './lists.js'
-import { noteForms } from './notes.js'
+import { noteForms, reactionForm } from './notes.js'
 import { PersonLink } from './parts.js'
 import { discussionInput, discussionParts, renderText } from './texts.js'
 
@@ -405,24 +405,8 @@ export const projectSnippetPage = page({
   },
 })
 
-export const snippetNotes = noteForms({
-  at: projectSnippetPage.at,
-  access: onSnippetSignedIn,
-  on: projectSnippetPage,
-  about: aboutSnippet,
-  addressOf,
-})
-
-export const snippetReaction = form({
-  at: 'P/-/snippets/:snippet_id/toggle_award_emoji',
-  access: onSnippetSignedIn('award_emoji'),
-  input: z.object({ name: orDefault(str(), '') }),
-  on: projectSnippetPage,
-  async submit({ ctx, caller, subject, input }) {
-    await toggleAward(ctx, caller, { type: 'Snippet', id: subject.snippet.id, noteable: aboutSnippet(subject).noteable }, input.name)
-    return new Redirect(addressOf(subject))
-  },
-})
+const commented = { at: projectSnippetPage.at, access: onSnippetSignedIn, on: projectSnippetPage, about: aboutSnippet, addressOf }
+export const snippetNotes = [...noteForms(commented), reactionForm(commented)]
 
 export const newProjectSnippetPage = page({
   at: 'P/-/snippets/new',

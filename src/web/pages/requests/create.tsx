@@ -313,7 +313,7 @@ export const newMergeRequestPage = page({
   },
 })
 
-const newMergeRequestForm = form({
+export const newMergeRequestForm = form({
   at: 'P/-/merge_requests',
   files: true,
   access: onProjectSignedIn('create_merge_request'),
@@ -384,7 +384,7 @@ export const editMergeRequestPage = page({
 })
 
 /** Changes a merge request by its page, or closes or reopens it by a button. */
-const requestChange = form({
+export const requestChange = form({
   at: AT,
   method: 'PUT',
   files: true,
@@ -409,5 +409,3 @@ const requestChange = form({
     return new Redirect(addressOf(subject), { notice: 'The merge request is changed.' })
   },
 })
-
-export const forms = { newMergeRequestForm, requestChange }

@@ -113,7 +113,7 @@ export const mergeRequestsPage = page({
 })
 
 /** Changes several merge requests; each as if it were changed alone (WB-108). */
-const requestsChange = form({
+export const requestsChange = form({
   at: 'P/-/merge_requests/bulk_update',
   access: onProjectSignedIn('manage_merge_request'),
   input: z.object({ iids: chosenIids, update: bulkUpdate.extend({ reviewer_username: opt(str()) }) }),
@@ -131,5 +131,3 @@ const requestsChange = form({
     return new Redirect(`${within(subject)}${queryOf(view)}`, { notice })
   },
 })
-
-export const forms = { requestsChange }

@@ -10,8 +10,6 @@ import { branchOptions } from '../../../services/issuables/merge-requests/readin
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { approve, unapprove } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
-import { toggleAward } from '../../../services/notes/award-emoji.js'
-import { aboutMergeRequest } from '../../../services/notes/noteables.js'
 import { createBranch, deleteBranch } from '../../../services/repository/branches.js'
 import { revert } from '../../../services/repository/commits/pick.js'
 import { shortId } from '../../components/code.js'
@@ -110,18 +108,6 @@ export const requestTasks = form({
     if (description === null) throw refused('There is no such task')
     await updateMergeRequest(ctx, caller, subject, { description, check: (before) => checkVersion(version, before.description) })
     return new Redirect(`${addressOf(subject)}#description`)
-  },
-})
-
-export const requestAward = form({
-  at: `${AT}/toggle_award_emoji`,
-  access: onMergeRequest('award_emoji'),
-  input: z.object({ name: orDefault(str(), '') }),
-  on: mergeRequestPage,
-  async submit({ ctx, caller, subject, input }) {
-    const { noteable } = aboutMergeRequest(subject)
-    await toggleAward(ctx, caller, { type: 'MergeRequest', id: subject.request.id, noteable }, input.name)
-    return new Redirect(addressOf(subject))
   },
 })
 

@@ -16,7 +16,7 @@ import { shortId } from '../../components/code.js'
 import { fileAnchor } from '../../components/diff/diff.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
-import { noteForms } from '../planning/notes.js'
+import { noteForms, reactionForm } from '../planning/notes.js'
 import { changesInput, requestChangesPage } from './changes.js'
 import { AT, addressOf, read } from './parts.js'
 import { mergeRequestPage } from './show.js'
@@ -25,13 +25,14 @@ const writes = onMergeRequest('create_note')
 const note = z.object({ note: orDefault(str(), '') })
 const back = opt(str())
 
-export const requestNotes = noteForms({
+const commented = {
   at: AT,
-  access: (ability) => onMergeRequest(ability),
+  access: (ability: 'create_note' | 'award_emoji') => onMergeRequest(ability),
   on: mergeRequestPage,
   about: aboutMergeRequest,
   addressOf,
-})
+}
+export const requestNotes = [...noteForms(commented), reactionForm(commented)]
 
 const coordinate = opt(int({ min: 0 }))
 

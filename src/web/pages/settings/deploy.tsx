@@ -255,7 +255,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
     },
   })
 
-  return { pages: [tokensPage], forms: [creation, revocation] }
+  return [tokensPage, creation, revocation]
 }
 
 export const projectDeployTokens = tokensOf(ofProject)

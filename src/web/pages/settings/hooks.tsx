@@ -318,7 +318,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     },
   })
 
-  return { pages: [hooksPage, hookPage, attemptPage], forms: [addition, change, removal, test, retry] }
+  return [hooksPage, hookPage, attemptPage, addition, change, removal, test, retry]
 }
 
 function answered({ status }: HookAttempt['attempt']) {

@@ -286,7 +286,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     },
   })
 
-  return { pages: [membersPage, memberPage], forms: [addition, change, removal, leaving, request, withdrawal, approval, denial] }
+  return [membersPage, memberPage, addition, change, removal, leaving, request, withdrawal, approval, denial]
 }
 
 type Shown = MemberRecord['user']

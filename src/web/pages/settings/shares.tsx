@@ -240,7 +240,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     },
   })
 
-  return { pages: [newSharePage, sharePage], forms: [shareForm, shareChange, shareRemoval] }
+  return [newSharePage, sharePage, shareForm, shareChange, shareRemoval]
 }
 
 export const projectShares = sharesOf(projectSharing)

@@ -132,7 +132,7 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     },
   })
 
-  return { pages: [variablesPage, variablePage], forms: [addition, change, removal] }
+  return [variablesPage, variablePage, addition, change, removal]
 }
 
 export const projectVariables = variablesOf(ofProject)
