@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
-import { visibilityName } from '../../rules/visibility.js'
+import { VISIBILITIES, visibilityName } from '../../rules/visibility.js'
 import type { ListedSnippet } from '../../services/content/snippets.js'
-import { VISIBILITIES } from '../groups/levels.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 
 export const Snippet = z

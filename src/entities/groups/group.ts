@@ -2,11 +2,10 @@ import { z } from 'zod'
 import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
-import { visibilityName } from '../../rules/visibility.js'
+import { VISIBILITIES, visibilityName } from '../../rules/visibility.js'
 import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
 import { noted } from '../custom-attribute.js'
 import { marked, Project } from '../projects/project.js'
-import { VISIBILITIES } from './levels.js'
 
 const common = {
   id: z.int(),

@@ -1,6 +1,3 @@
-/** Visibility levels as the API spells them (G-65). */
-export const VISIBILITIES = ['private', 'internal', 'public'] as const
-
 /** Feature access levels as the API spells them (AC-10). */
 export const FEATURE_LEVELS = ['disabled', 'private', 'enabled'] as const
 

@@ -1,5 +1,5 @@
-import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { bool, commaList, datetime, int, keyset, oneOf, opt, orDefault, paging, searchText, str, textMap } from '../../http/params.js'
+import { VISIBILITIES } from '../../rules/visibility.js'
 import { ORDERS } from '../../services/projects/list.js'
 
 /** Parameters of all lists of projects (companions 8.1). */

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
-import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, described, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
 import { title } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
+import { VISIBILITIES } from '../../rules/visibility.js'
 import {
   createSnippet,
   deleteSnippet,

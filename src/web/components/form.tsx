@@ -124,6 +124,26 @@ export interface Choice {
   label: string
 }
 
+/** The options of a choice. */
+export const Options = ({ choices, chosen }: { choices: readonly Choice[]; chosen: string | null | undefined }) => (
+  <>
+    {choices.map(({ value, label }) => (
+      <option key={value} value={value} selected={value === chosen}>
+        {label}
+      </option>
+    ))}
+  </>
+)
+
+/** Suggestions for the fields that have this list. */
+export const DataList = ({ id, values }: { id: string; values: readonly string[] }) => (
+  <datalist id={id}>
+    {values.map((value) => (
+      <option key={value} value={value} />
+    ))}
+  </datalist>
+)
+
 /** One of several values. */
 export function SelectField({ view, name, label, value, hint, choices }: FieldProps & { choices: readonly Choice[] }) {
   const chosen = typed(view, name) ?? value
@@ -131,11 +151,7 @@ export function SelectField({ view, name, label, value, hint, choices }: FieldPr
     <Labelled view={view} name={name} label={label} hint={hint}>
       {(aria) => (
         <select name={name} {...aria}>
-          {choices.map((choice) => (
-            <option key={choice.value} value={choice.value} selected={choice.value === chosen}>
-              {choice.label}
-            </option>
-          ))}
+          <Options choices={choices} chosen={chosen} />
         </select>
       )}
     </Labelled>

@@ -3,6 +3,7 @@ import { adminPage } from '../../../access/rules.js'
 import { SHOWN_ENTITY_TYPES, storedEntityType } from '../../../entities/audit-event.js'
 import { date, oneOf, oneOfOrBlank, opt, searchText, str } from '../../../http/params.js'
 import { type AuditEvent, type AuditFilter, type AuditPlace, auditEventsBefore, matchingEvents } from '../../../services/core/audit.js'
+import { Options } from '../../components/form.js'
 import { Badge, Table } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
@@ -112,11 +113,10 @@ function FilterForm({ view, input }: { view: PageView; input: Given }) {
             <label for="entity_type">About a</label>
             <select id="entity_type" name="entity_type">
               <option value="">Anything</option>
-              {SHOWN_ENTITY_TYPES.map((type) => (
-                <option key={type} value={type} selected={type === input.entity_type}>
-                  {type.replace(/(?!^)([A-Z])/g, ' $1')}
-                </option>
-              ))}
+              <Options
+                choices={SHOWN_ENTITY_TYPES.map((value) => ({ value, label: value.replace(/(?!^)([A-Z])/g, ' $1') }))}
+                chosen={input.entity_type}
+              />
             </select>
           </div>
           {field('from', 'From', 'date')}

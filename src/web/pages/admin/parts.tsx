@@ -1,7 +1,7 @@
 import { bool, opt, orDefault, str } from '../../../http/params.js'
 import type { UserRecord } from '../../../services/identity/users.js'
 import type { Deleted } from '../../../services/operations/deleted.js'
-import { ActionButton, Checkbox, Field, FormFaults, SelectField } from '../../components/form.js'
+import { ActionButton, Checkbox, Field, FormFaults, Options, SelectField } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
@@ -36,11 +36,7 @@ interface ListFormProps {
 export const ListForm = ({ view, action, name, label, value, sorts, sort, hidden }: ListFormProps) => (
   <SearchForm action={view.links.prefix + action} label={label} value={value} name={name} hidden={hidden}>
     <select name="sort" aria-label="Order">
-      {sorts.map((each) => (
-        <option key={each.value} value={each.value} selected={each.value === sort}>
-          {each.label}
-        </option>
-      ))}
+      <Options choices={sorts} chosen={sort} />
     </select>
   </SearchForm>
 )

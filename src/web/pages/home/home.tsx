@@ -4,6 +4,7 @@ import { opt, paging, searchText, str } from '../../../http/params.js'
 import { listOwnEvents } from '../../../services/activity/events.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { Activity } from '../../components/activity.js'
+import { Options } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
 import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
 import { SearchForm } from '../../components/search.js'
@@ -123,11 +124,7 @@ export const explorePage = page({
               <input name="topic" type="search" value={wantedTopic ?? ''} placeholder="Topic" aria-label="Topic" />
               <input name="language" type="search" value={language ?? ''} placeholder="Language" aria-label="Programming language" />
               <select name="sort" aria-label="Order">
-                {Object.entries(ORDERS).map(([value, [label]]) => (
-                  <option key={value} value={value} selected={value === order}>
-                    {label}
-                  </option>
-                ))}
+                <Options choices={Object.entries(ORDERS).map(([value, [label]]) => ({ value, label }))} chosen={order} />
               </select>
               <button type="submit">Search</button>
             </form>

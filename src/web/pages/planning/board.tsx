@@ -7,7 +7,7 @@ import { traitsOf } from '../../../routes/issuables/filters.js'
 import { type LabelChoice, labelChoices, milestoneChoices } from '../../../services/issuables/choices.js'
 import { type IssueRecord, listIssues } from '../../../services/issuables/issues/list.js'
 import { updateIssue } from '../../../services/issuables/issues/update.js'
-import { FormFaults, FormTag } from '../../components/form.js'
+import { FormFaults, FormTag, Options } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
@@ -188,11 +188,7 @@ function Card({ view, subject, record: { issue, labels, assignee }, list, lists 
           <input type="hidden" name="from" value={list.key} />
           <input type="hidden" name="back" value={view.address} />
           <select name="to" id={id} aria-label={`Move #${issue.iid} to`}>
-            {lists.map(({ key, title }) => (
-              <option key={key} value={key} selected={key === list.key}>
-                {title}
-              </option>
-            ))}
+            <Options choices={lists.map(({ key, title }) => ({ value: key, label: title }))} chosen={list.key} />
           </select>
           <button type="submit" aria-label={`Move #${issue.iid}`}>
             Move

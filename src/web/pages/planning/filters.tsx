@@ -2,23 +2,24 @@ import { z } from 'zod'
 import { bool, oneOf, oneOfOrBlank, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../../http/params.js'
 import { fieldsOf, negated, scopeOf, scopes, shared, traits, traitsOf, usersOf } from '../../../routes/issuables/filters.js'
 import type { LabelChoice } from '../../../services/issuables/choices.js'
+import { DataList, Options } from '../../components/form.js'
 import type { PageView } from '../../page.js'
 
 const { created_after, created_before, updated_after, updated_before } = shared
 
 const SORTS = [
-  ['created_date', 'Newest first'],
-  ['created_asc', 'Oldest first'],
-  ['updated_desc', 'Changed last'],
-  ['updated_asc', 'Changed first'],
+  { value: 'created_date', label: 'Newest first' },
+  { value: 'created_asc', label: 'Oldest first' },
+  { value: 'updated_desc', label: 'Changed last' },
+  { value: 'updated_asc', label: 'Changed first' },
 ] as const
 
 /** Orders that only merge requests have. */
 const REQUEST_SORTS = [
-  ['title_asc', 'Title'],
-  ['title_desc', 'Title, backwards'],
-  ['merged_at_desc', 'Merged last'],
-  ['merged_at_asc', 'Merged first'],
+  { value: 'title_asc', label: 'Title' },
+  { value: 'title_desc', label: 'Title, backwards' },
+  { value: 'merged_at_desc', label: 'Merged last' },
+  { value: 'merged_at_asc', label: 'Merged first' },
 ] as const
 
 /** The filters of the API, also by the names that addresses have had from the start (WB-123). */
@@ -196,11 +197,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
               aria-label="Search titles and descriptions"
             />
             <select name="sort" aria-label="Order">
-              {[...SORTS, ...(kind === 'issues' ? [] : REQUEST_SORTS)].map(([value, label]) => (
-                <option key={value} value={value} selected={value === sort}>
-                  {label}
-                </option>
-              ))}
+              <Options choices={kind === 'issues' ? SORTS : [...SORTS, ...REQUEST_SORTS]} chosen={sort} />
             </select>
             <button type="submit">Search</button>
           </div>
@@ -277,35 +274,21 @@ export const FilterField = ({ name, label, value, list = [] }: { name: string; l
   <div class="field">
     <label for={`filter_${name}`}>{label}</label>
     <input id={`filter_${name}`} name={name} value={value} spellcheck={false} {...(list.length > 0 && { list: `list_${name}` })} />
-    {list.length > 0 && (
-      <datalist id={`list_${name}`}>
-        {list.map((each) => (
-          <option key={each} value={each} />
-        ))}
-      </datalist>
-    )}
+    {list.length > 0 && <DataList id={`list_${name}`} values={list} />}
   </div>
 )
 
-interface FilterChoiceProps {
-  name: string
-  label: string
-  value: string
-  choices: Record<string, string>
-}
-
-const FilterChoice = ({ name, label, value, choices }: FilterChoiceProps) => (
+const FilterChoice = ({ name, label, value, choices }: { name: string; label: string; value: string; choices: Record<string, string> }) => (
   <div class="field">
     <label for={`filter_${name}`}>{label}</label>
     <select id={`filter_${name}`} name={name}>
       {/* keys that look like numbers come first in an object */}
-      {Object.entries(choices)
-        .sort(([a], [b]) => Number(a !== '') - Number(b !== ''))
-        .map(([each, text]) => (
-          <option key={each} value={each} selected={each === value}>
-            {text}
-          </option>
-        ))}
+      <Options
+        choices={Object.entries(choices)
+          .map(([key, text]) => ({ value: key, label: text }))
+          .sort((a, b) => Number(a.value !== '') - Number(b.value !== ''))}
+        chosen={value}
+      />
     </select>
   </div>
 )

@@ -13,7 +13,7 @@ import {
   updateLabel,
 } from '../../../services/issuables/labels.js'
 import { promoteLabel } from '../../../services/issuables/promote-label.js'
-import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { ActionButton, DataList, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { inUrl } from '../../links.js'
@@ -50,11 +50,7 @@ const LabelFields = ({ view, label }: { view: PageView; label?: LabelRecord['lab
       list="colors"
       required
     />
-    <datalist id="colors">
-      {COLORS.map((color) => (
-        <option key={color} value={color} />
-      ))}
-    </datalist>
+    <DataList id="colors" values={COLORS} />
     <Field view={view} name="label[description]" label="Description" value={label?.description} />
     <Field
       view={view}

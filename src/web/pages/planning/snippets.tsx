@@ -5,9 +5,9 @@ import { pathNumber } from '../../../access/path-number.js'
 import { anyone, fullPathOf, onProjectSignedIn, type ProjectSubject, signedIn } from '../../../access/rules.js'
 import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets.js'
 import type { Context } from '../../../context.js'
-import { VISIBILITIES } from '../../../entities/groups/levels.js'
 import { Failure, notFound } from '../../../failures.js'
 import { oneOf, orDefault, paging, str } from '../../../http/params.js'
+import { VISIBILITIES } from '../../../rules/visibility.js'
 import {
   createSnippet,
   deleteSnippet,

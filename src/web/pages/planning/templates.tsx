@@ -4,6 +4,7 @@ import type { Context } from '../../../context.js'
 import { nullOnFailure } from '../../../failures.js'
 import { readFile } from '../../../services/repository/files.js'
 import { listTree } from '../../../services/repository/tree.js'
+import { Options } from '../../components/form.js'
 
 const MAX_TEMPLATES = 100
 const FOLDERS = { issue: '.gitlab/issue_templates', merge_request: '.gitlab/merge_request_templates' }
@@ -39,11 +40,7 @@ export const TemplateForm = ({
       {children}
       <select name="issuable_template" aria-label="Template">
         <option value="">No template</option>
-        {names.map((name) => (
-          <option key={name} value={name} selected={name === chosen}>
-            {name}
-          </option>
-        ))}
+        <Options choices={names.map((name) => ({ value: name, label: name }))} chosen={chosen} />
       </select>
       <button type="submit">Use template</button>
     </form>

@@ -5,14 +5,14 @@ import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { formerPath } from '../../../rules/path.js'
-import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
+import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { listGroups } from '../../../services/groups/list.js'
 import { updateGroup } from '../../../services/groups/update.js'
 import { deleteGroup, restoreGroup } from '../../../services/operations/group-deletion.js'
 import { transferGroup } from '../../../services/operations/group-transfer.js'
 import { PictureField, pictureOf } from '../../components/avatar.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
+import { ActionButton, Checkbox, DataList, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { GroupRows } from '../../components/groups.js'
 import { Pager } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
@@ -30,7 +30,6 @@ const manage = onGroupSignedIn('manage_group')
 const titled = (title: string, { group }: GroupSubject) => `${title} · ${group.full_path}`
 const unchecked = () => orDefault(bool(), false)
 const text = () => orDefault(str(), '')
-const VISIBILITIES = ['private', 'internal', 'public'] as const satisfies Visibility[]
 const PER_PAGE = 20
 
 export const subgroupsPage = page({
@@ -316,11 +315,7 @@ function Moving({ view, subject, places, toTop }: { view: PageView; subject: Gro
           hint={mayRise ? 'Empty: to the top level.' : undefined}
           required={!mayRise}
         />
-        <datalist id="parents">
-          {others.map((path) => (
-            <option key={path} value={path} />
-          ))}
-        </datalist>
+        <DataList id="parents" values={others} />
         <Submit label="Transfer group" class="danger" />
       </FormTag>
     </>

@@ -15,7 +15,7 @@ import {
   removeMember,
 } from '../../../services/groups/members.js'
 import { findUserByName } from '../../../services/identity/users.js'
-import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { ActionButton, Field, FormFaults, FormTag, Options, SelectField, Submit } from '../../components/form.js'
 import { levelChoices, levelName } from '../../components/levels.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
@@ -91,11 +91,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                         <>
                           <FormTag view={view} action={`${list(subject)}/${user.id}/approve_access_request`} class="action pair">
                             <select name="access_level" aria-label={`Role of ${user.username}`}>
-                              {levelChoices(levelsToGive(source)).map(({ value, label }) => (
-                                <option key={value} value={value} selected={value === '30'}>
-                                  {label}
-                                </option>
-                              ))}
+                              <Options choices={levelChoices(levelsToGive(source))} chosen="30" />
                             </select>
                             <button type="submit" aria-label={`Approve ${user.username}`}>
                               Approve

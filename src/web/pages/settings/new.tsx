@@ -5,19 +5,17 @@ import type { Context } from '../../../context.js'
 import { forbidden, invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, file, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { pathFromName } from '../../../rules/path.js'
-import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
+import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { createGroup } from '../../../services/groups/create.js'
 import { createProject, type NewProject } from '../../../services/projects/create.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { loadProject } from '../../../services/projects/load.js'
-import { Checkbox, type Choice, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { Checkbox, type Choice, DataList, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { projectsOf } from '../../components/projects.js'
 import { visibilityChoices } from '../../components/visibility.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-
-const VISIBILITIES = ['private', 'internal', 'public'] as const satisfies Visibility[]
 
 /** Paths of the caller's projects, those with the latest activity first. */
 async function templatesFor(ctx: Context, caller: SignedIn): Promise<string[]> {
@@ -86,11 +84,7 @@ export const newProjectPage = page({
                   hint="The path (group/project) of a project whose code you may read. The files of its default branch become the first commit, in your name; its history, issues and settings stay behind."
                   required
                 />
-                <datalist id="templates">
-                  {(await templatesFor(ctx, caller)).map((path) => (
-                    <option key={path} value={path} />
-                  ))}
-                </datalist>
+                <DataList id="templates" values={await templatesFor(ctx, caller)} />
               </>
             )}
             {way === 'archive' && (

@@ -3,15 +3,6 @@ import { formerPath } from '../../../rules/path.js'
 import { Field, FormTag, Submit } from '../../components/form.js'
 import type { PageView } from '../../page.js'
 
-const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
-
-/** A number of bytes as people read it. */
-export function bytesText(bytes: number): string {
-  let [value, unit] = [bytes, 0]
-  for (; value >= 1024 && unit < UNITS.length - 1; unit++) value /= 1024
-  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`
-}
-
 interface ConfirmedProps {
   view: PageView
   action: string

@@ -5,7 +5,7 @@ import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, commaList, file, oneOf, opt, orDefault, str } from '../../../http/params.js'
 import { formerPath } from '../../../rules/path.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
-import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../../rules/visibility.js'
+import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { type ExportStatus, exportStatus, startExport } from '../../../services/projects/archives/export.js'
 import type { FeatureLevel } from '../../../services/projects/attributes.js'
@@ -17,20 +17,20 @@ import { setArchived, updateProject } from '../../../services/projects/update.js
 import { uploadsSize } from '../../../services/projects/uploads.js'
 import { requestHousekeeping } from '../../../services/repository/push/maintenance-job.js'
 import { PictureField, pictureOf } from '../../components/avatar.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
+import { sizeText } from '../../components/facts.js'
+import { ActionButton, Checkbox, DataList, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { dayText } from '../../components/time.js'
 import { visibilityChoices } from '../../components/visibility.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { bytesText, Confirmed, checkTyped } from './parts.js'
+import { Confirmed, checkTyped } from './parts.js'
 import { REMOVED } from './removed.js'
 
 const manage = onProjectSignedIn('manage_project')
 const titled = (title: string, { project }: ProjectSubject) => `${title} · ${fullPathOf(project)}`
 const unchecked = () => orDefault(bool(), false)
 const text = () => orDefault(str(), '')
-const VISIBILITIES = ['private', 'internal', 'public'] as const satisfies Visibility[]
 
 export const settingsPage = page({
   at: 'P/-/settings',
@@ -378,7 +378,7 @@ export const advancedPage = page({
                   {[...sizes, ['All', sizes.reduce((sum, [, size]) => sum + size, 0)] as const].map(([label, size]) => (
                     <tr key={label}>
                       <th scope="row">{label}</th>
-                      <td>{bytesText(size)}</td>
+                      <td>{sizeText(size)}</td>
                     </tr>
                   ))}
                 </tbody>
@@ -449,11 +449,7 @@ function Moving({ view, subject, places }: { view: PageView; subject: ProjectSub
           <p>The project moves to another user or group. Members of the present group lose the access that they have by it.</p>
           <FormTag view={view} action={`${home}/-/transfer`} method="PUT">
             <Field view={view} name="project[namespace]" label="New namespace" list="namespaces" required />
-            <datalist id="namespaces">
-              {others.map((path) => (
-                <option key={path} value={path} />
-              ))}
-            </datalist>
+            <DataList id="namespaces" values={others} />
             <Submit label="Transfer project" class="danger" />
           </FormTag>
         </>

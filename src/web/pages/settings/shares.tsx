@@ -9,7 +9,7 @@ import { listGroups } from '../../../services/groups/list.js'
 import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { changeShare, shareProject, unshareProject } from '../../../services/projects/shares.js'
-import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { ActionButton, DataList, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { levelChoices, levelName } from '../../components/levels.js'
 import { Row, Rows } from '../../components/list.js'
 import { dayText } from '../../components/time.js'
@@ -163,11 +163,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
               <FormTag view={view} action={home(subject)}>
                 <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
                 <Field view={view} name="share[group]" label="Group" list="groups" hint="Its path." autofocus required />
-                <datalist id="groups">
-                  {offered.map(({ full_path }) => (
-                    <option key={full_path} value={full_path} />
-                  ))}
-                </datalist>
+                <DataList id="groups" values={offered.map(({ full_path }) => full_path)} />
                 <ShareFields view={view} levels={levels} hint={hint} />
                 <Submit label={`Share ${of.kind}`} />
               </FormTag>
