@@ -107,12 +107,13 @@ export const clearableId = () =>
 
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0'])
+const MAX_WORD = 'false'.length
 
 /** Accepts all notations of true and false of the API (G-48). */
 export const bool = () =>
   z.preprocess((value) => {
     const given = blankToUndefined(value)
-    const word = typeof given === 'string' ? given.toLowerCase() : typeof given === 'number' ? String(given) : ''
+    const word = typeof given === 'string' && given.length <= MAX_WORD ? given.toLowerCase() : typeof given === 'number' ? String(given) : ''
     return TRUE.has(word) ? true : FALSE.has(word) ? false : given
   }, z.boolean(INVALID))
 
@@ -208,7 +209,10 @@ export const idList = () =>
 
 /** One or several ids to set; an empty value clears them. */
 export const clearableIds = () =>
-  z.preprocess((value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',') : value), list(clearableId()))
+  z.preprocess(
+    (value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',', MAX_LIST + 1) : value),
+    list(clearableId()),
+  )
 
 /**
  * One or several values, as a list or separated by commas, for values without commas. Blank ones are dropped; if none
@@ -217,7 +221,8 @@ export const clearableIds = () =>
 export const oneOrMore = <T extends z.ZodType>(item: T) =>
   z.preprocess(
     (value) => {
-      const given = typeof value === 'string' ? value.split(',') : isBag(value) ? Object.values(value) : value
+      const given = typeof value === 'string' ? value.split(',', MAX_WORDS + 1) : isBag(value) ? Object.values(value) : value
+      if (Array.isArray(given) && given.length > MAX_WORDS) return truncate(given, MAX_LIST)
       const items = (Array.isArray(given) ? given : [given])
         .map((each) => (typeof each === 'string' ? each.trim() : each))
         .filter((each) => each !== '' && each !== null && each !== undefined)

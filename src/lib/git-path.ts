@@ -4,8 +4,12 @@
  */
 export type PathFault = 'blank' | 'traversal' | 'invalid'
 
+/** A path that is longer is not examined: it is invalid, whatever it has. */
+const MAX_EXAMINED = 16_384
+
 /** Removes leading slashes and resolves `.` and `x/..` (C-38). Other problems are left to checkPath. */
 export function normalisePath(path: string): string {
+  if (path.length > MAX_EXAMINED) return path
   const parts: string[] = []
   for (const part of path.replace(/^\/+/, '').split('/')) {
     const last = parts.at(-1)
@@ -19,6 +23,7 @@ export function normalisePath(path: string): string {
 /** What is wrong with a normalised path; null if every Git and every file system accepts it (SEC-92, SEC-93). */
 export function checkPath(path: string): PathFault | null {
   if (path.trim() === '') return 'blank'
+  if (path.length > MAX_EXAMINED) return 'invalid'
   const parts = path.split('/')
   if (parts.some(isParentReference)) return 'traversal'
   if (parts.length > 128 || Buffer.byteLength(path) > 4096 || !isWellFormed(path) || /\p{Cc}/u.test(path)) return 'invalid'

@@ -16,3 +16,9 @@ export function titleOf(message: string): string {
   const space = head.lastIndexOf(' ')
   return `${characters.slice(0, space > 0 ? space : 80).join('')}…`
 }
+
+/** A message as its first line and what follows, without white space around it; not split into its lines, of which it may have a million. */
+export function partsOfMessage(message: string): { first: string; text: string } {
+  const end = message.indexOf('\n')
+  return end < 0 ? { first: message, text: '' } : { first: message.slice(0, end), text: message.slice(end + 1).trim() }
+}

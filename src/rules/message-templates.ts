@@ -24,9 +24,9 @@ const PLACEHOLDER = /%\{([^{}\s]*)\}/g
 
 /** What is wrong with a template. */
 export function templateFaults(template: string): string[] {
+  if (lengthOf(template) > MAX_TEMPLATE) return [tooLong(MAX_TEMPLATE)]
   const unknown = [...template.matchAll(PLACEHOLDER)].map(([, name]) => name as string).filter((name) => !isKnown(name))
-  const faults = [...new Set(unknown)].map((name) => `has an unknown placeholder %{${name}}`)
-  return lengthOf(template) > MAX_TEMPLATE ? [tooLong(MAX_TEMPLATE), ...faults] : faults
+  return [...new Set(unknown)].map((name) => `has an unknown placeholder %{${name}}`)
 }
 
 const isKnown = (name: string): name is Placeholder => PLACEHOLDERS.some((known) => known === name)

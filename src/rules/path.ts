@@ -27,10 +27,13 @@ const GROUP_NAME_FORMAT = "can contain only letters, digits, '_', '.', dash and 
 
 export const tooLong = (limit: number) => `is too long (maximum is ${limit} characters)`
 
+/** No text of anything has more characters; those of one with twice as many units need not be counted. */
+const LONGEST = 1_048_576
+
 /** Length in code points, as users count characters, not in UTF-16 units. */
 export function lengthOf(text: string): number {
   // of a body of 8 MiB this takes 5 ms, counting 50, and a list of the characters a second
-  if (!/[\ud800-\udbff]/.test(text)) return text.length
+  if (text.length > 2 * LONGEST || !/[\ud800-\udbff]/.test(text)) return text.length
   let pairs = 0
   for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800) pairs++
   return text.length - pairs
@@ -84,6 +87,8 @@ export function groupNameFaults(name: string): string[] {
 /** A path derived from a name (PR-15): lower case, with a dash for every run of other characters. */
 export const pathFromName = (name: string) =>
   name
+    // a longer name is refused
+    .slice(0, 1_000)
     .toLowerCase()
     .replace(/[^a-z0-9_.-]+/g, '-')
     .replace(/^-+/, '')

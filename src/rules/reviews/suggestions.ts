@@ -6,40 +6,43 @@ export interface SuggestedChange {
   content: string
 }
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)/
+/** A line that opens or closes a block of code. A note may have a million lines, so that only these are looked at. */
+const FENCES = /(?<![^\n]) {0,3}(`{3,}|~{3,})([^\n]*)/g
 const SUGGESTION = /^suggestion(?::-(\d{1,3})\+(\d{1,3}))?\s*$/
 const MAX_LINES = 100
 const MAX_SUGGESTIONS = 20
+/** Of the content of one: more are shown as code. */
+const MAX_CONTENT_LINES = 1_000
 
 /** The parts of a note in their order: Markdown, and suggestions in between. */
 export function partsOfNote(text: string): (string | SuggestedChange)[] {
   const parts: (string | SuggestedChange)[] = []
-  let plain: string[] = []
-  /** The fence that is open, and what is in it if it is a suggestion. */
-  let open: { fence: string; change: SuggestedChange | null; lines: string[] } | null = null
+  /** Where the Markdown begins that is in no part yet. */
+  let plain = 0
+  /** The fence that is open, and where it and what follows it begin; with what it suggests, if it does. */
+  let open: { fence: string; change: SuggestedChange | null; start: number; content: number } | null = null
   let count = 0
-  for (const line of text.split('\n')) {
-    const [, fence = '', info = ''] = FENCE.exec(line) ?? []
-    if (open) {
-      const closes = fence.startsWith(open.fence) && info.trim() === ''
-      if (!open.change) plain.push(line)
-      else if (closes) {
-        if (plain.length > 0) parts.push(plain.join('\n'))
-        plain = []
-        parts.push({ ...open.change, content: open.lines.map((each) => `${each}\n`).join('') })
-      } else open.lines.push(line)
-      if (closes) open = null
-    } else if (fence !== '') {
-      const [, above = '0', below = '0'] = SUGGESTION.exec(info.trim()) ?? []
-      const isSuggestion = SUGGESTION.test(info.trim()) && Number(above) <= MAX_LINES && Number(below) <= MAX_LINES && count < MAX_SUGGESTIONS
+  for (const { index, 0: line, 1: fence = '', 2: rest = '' } of text.matchAll(FENCES)) {
+    const info = rest.trim()
+    const next = index + line.length + 1
+    if (!open) {
+      const [, above = '0', below = '0'] = SUGGESTION.exec(info) ?? []
+      const isSuggestion = SUGGESTION.test(info) && Number(above) <= MAX_LINES && Number(below) <= MAX_LINES && count < MAX_SUGGESTIONS
       if (isSuggestion) count++
-      else plain.push(line)
-      open = { fence, change: isSuggestion ? { lines_above: Number(above), lines_below: Number(below), content: '' } : null, lines: [] }
-    } else plain.push(line)
+      const change = isSuggestion ? { lines_above: Number(above), lines_below: Number(below), content: '' } : null
+      open = { fence, change, start: index, content: next }
+    } else if (fence.startsWith(open.fence) && info === '') {
+      const content = text.slice(open.content, index)
+      if (open.change && content.split('\n', MAX_CONTENT_LINES + 2).length <= MAX_CONTENT_LINES + 1) {
+        if (open.start > plain) parts.push(text.slice(plain, open.start - 1))
+        parts.push({ ...open.change, content })
+        plain = next
+      }
+      open = null
+    }
   }
   // a suggestion without an end is not one
-  if (open?.change) plain.push(`${open.fence}suggestion`, ...open.lines)
-  if (plain.length > 0) parts.push(plain.join('\n'))
+  if (plain <= text.length) parts.push(text.slice(plain))
   return parts
 }
 

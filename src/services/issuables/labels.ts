@@ -424,13 +424,24 @@ export const insertMissingLabels = sql`insert into ${labels} as l (project_id, t
   where title not in (select found.title from found) order by title
   on conflict (project_id, title) where project_id is not null do update set title = l.title returning id, title`
 
+/** Titles of all lists together, each as often as it is written. */
+const MAX_WRITTEN = 1_000
+
 /** Splits lists of titles at commas, trims the titles and removes duplicates. */
-export const splitTitles = (titles: string[]) =>
-  [...new Set(titles.flatMap((title) => title.split(',')).map((title) => title.trim()))].filter((title) => title !== '')
+export function splitTitles(titles: string[]): string[] {
+  const written: string[] = []
+  for (const title of titles) {
+    written.push(...title.split(',', MAX_WRITTEN + 1))
+    if (written.length > MAX_WRITTEN) throw invalidRecord({ labels: [TOO_MANY] })
+  }
+  return [...new Set(written.map((title) => title.trim()))].filter((title) => title !== '')
+}
+
+const TOO_MANY = `are too many (maximum is ${MAX_LABELS})`
 
 /** Validation errors of a list of label titles (SEC-63). */
 export function labelListFaults(titles: string[]): string[] {
   const names = splitTitles(titles)
-  if (names.length > MAX_LABELS) return [`are too many (maximum is ${MAX_LABELS})`]
+  if (names.length > MAX_LABELS) return [TOO_MANY]
   return names.some((title) => lengthOf(title) > MAX_LABEL_TITLE) ? [tooLong(MAX_LABEL_TITLE)] : []
 }

@@ -1,3 +1,4 @@
+import type { Slices } from '../../lib/async/slices.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import type { Settings } from '../core/settings.js'
@@ -16,23 +17,39 @@ export interface Surroundings {
 const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&lt;': '<', '&gt;': '>' }
 const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (entity) => ENTITIES[entity] as string)
 
+const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled|<img src="([^"]*)" alt="([^"]*)"|<a href="([^"]*)"/g
+/** Tags that are changed in one step: a text of a megabyte has a hundred thousand links (SEC-145). */
+const STEP_TAGS = 500
+
 /**
  * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures from elsewhere
  * become their alternative text: pages load nothing from other sites (WB-4). Check boxes of tasks get a label.
  */
-export function withSurroundings(html: string, { folder, page, file, diagrams }: Surroundings): string {
-  return withDiagrams(html, diagrams)
-    .replace(/<input type="checkbox" class="task-list-item-checkbox" disabled/g, '$& aria-label="Task"')
-    .replace(/<img src="([^"]*)" alt="([^"]*)"/g, (tag, url: string, alt: string) => {
-      const path = pathOf(unescapeHtml(url), folder)
-      if (path !== null) return `<img loading="lazy" src="${escapeHtml(file(path))}" alt="${alt}"`
-      return /^\/uploads\//.test(url) ? tag : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span><span hidden`
-    })
-    .replace(/<a href="([^"]*)"/g, (tag, url: string) => {
-      const [, bare = '', rest = ''] = /^([^?#]*)([\s\S]*)$/.exec(unescapeHtml(url)) ?? []
-      const path = bare === '' ? null : pathOf(bare, folder)
-      return path === null ? tag : `<a href="${escapeHtml(page(path) + rest)}"`
-    })
+export const withSurroundings = (slices: Slices, html: string, surroundings: Surroundings): Promise<string> =>
+  slices.steps(function* () {
+    const drawn = withDiagrams(html, surroundings.diagrams)
+    const parts: string[] = []
+    let [from, steps] = [0, 0]
+    for (const { 0: tag, 1: picture, 2: alt = '', 3: link, index } of drawn.matchAll(TAGS)) {
+      if (++steps % STEP_TAGS === 0) yield
+      parts.push(drawn.slice(from, index))
+      if (picture !== undefined) parts.push(pictureTo(tag, picture, alt, surroundings))
+      else parts.push(link === undefined ? `${tag} aria-label="Task"` : linkTo(tag, link, surroundings))
+      from = index + tag.length
+    }
+    return [...parts, drawn.slice(from)].join('')
+  })
+
+function pictureTo(tag: string, url: string, alt: string, { folder, file }: Surroundings): string {
+  const path = pathOf(unescapeHtml(url), folder)
+  if (path !== null) return `<img loading="lazy" src="${escapeHtml(file(path))}" alt="${alt}"`
+  return /^\/uploads\//.test(url) ? tag : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span><span hidden`
+}
+
+function linkTo(tag: string, url: string, { folder, page }: Surroundings): string {
+  const [, bare = '', rest = ''] = /^([^?#]*)([\s\S]*)$/.exec(unescapeHtml(url)) ?? []
+  const path = bare === '' ? null : pathOf(bare, folder)
+  return path === null ? tag : `<a href="${escapeHtml(page(path) + rest)}"`
 }
 
 /** The most diagrams of a text, and the most bytes of the source of one: it is part of an address. */

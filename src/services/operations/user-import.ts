@@ -7,6 +7,8 @@ import { createUser } from '../identity/users.js'
 /** The most users of one file, and its most characters. */
 export const MAX_IMPORTED = 1_000
 const MAX_TEXT = 1024 * 1024
+/** Cells of a line that are read: more than there are columns. */
+const MAX_COLUMNS = 50
 
 const COLUMNS = ['username', 'name', 'email', 'admin', 'external', 'projects_limit', 'password'] as const
 type Column = (typeof COLUMNS)[number]
@@ -32,7 +34,7 @@ const NO = /^(?:false|no|0|)$/i
  */
 export async function importUsers(ctx: Context, text: string): Promise<ImportedUser[]> {
   if (text.length > MAX_TEXT) throw refused('The file is too large: it may have 1 MiB')
-  const [head = [], ...rows] = rowsOf(text.replace(/^\ufeff/, ''), separatorOf(text), MAX_IMPORTED + 2)
+  const [head = [], ...rows] = rowsOf(text.replace(/^\ufeff/, ''), separatorOf(text), MAX_IMPORTED + 2, MAX_COLUMNS)
   const names = head.map((name) => name.trim().toLowerCase())
   const unknown = names.filter((name) => !(COLUMNS as readonly string[]).includes(name))
   const missing = REQUIRED.filter((name) => !names.includes(name))

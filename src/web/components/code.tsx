@@ -1,3 +1,4 @@
+import type { VNode } from 'preact'
 import type { Commit } from '../../git/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import type { UserRefRecord } from '../../services/identity/user-ref.js'
@@ -5,8 +6,10 @@ import { availableArchives } from '../../services/repository/archive.js'
 import type { ProjectLinks } from '../links.js'
 import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
+import { inChunks, PagePart } from '../page-part.js'
 import { Avatar } from './avatar.js'
 import { Badge } from './list.js'
+import { CodeCell } from './markup.js'
 
 /** The ways from the root of a repository to a path. */
 export function PathLinks({ links, revision, path, last }: { links: ProjectLinks; revision: string; path: string; last?: 'blob' | 'tree' }) {
@@ -76,4 +79,40 @@ export const ArchiveLinks = ({ links, project, revision, formats = availableArch
       </>
     ))}
   </>
+)
+
+/** Rows that are rendered at once. */
+const ROWS = 200
+
+/** A table with a row for each line, rendered in parts (WB-341). */
+export const LineTable = ({ lines, class: name, row }: { lines: string[]; class: string; row: (line: string, i: number) => VNode }) => (
+  <table class={name}>
+    <tbody>
+      {inChunks(lines, ROWS).map((chunk, n) => (
+        <PagePart key={n}>
+          <LineRows lines={chunk} from={n * ROWS} row={row} />
+        </PagePart>
+      ))}
+    </tbody>
+  </table>
+)
+
+const LineRows = ({ lines, from, row }: { lines: string[]; from: number; row: (line: string, i: number) => VNode }) => (
+  <>{lines.map((line, i) => row(line, from + i))}</>
+)
+
+/** Numbered lines; a number is a link to its line. */
+export const Lines = ({ lines, marked }: { lines: string[]; marked: string[] | null }) => (
+  <LineTable
+    lines={lines}
+    class="lines"
+    row={(line, i) => (
+      <tr id={`L${i + 1}`} key={i + 1}>
+        <td class="number">
+          <a href={`#L${i + 1}`}>{i + 1}</a>
+        </td>
+        <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} />
+      </tr>
+    )}
+  />
 )

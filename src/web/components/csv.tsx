@@ -9,7 +9,7 @@ const AT_ONCE = 50
 
 /** A file of values as a table; its first row is the head. */
 export function CsvTable({ text, separator }: { text: string; separator: string }) {
-  const [head = [], ...rows] = rowsOf(text, separator, MAX_ROWS + 2)
+  const [head = [], ...rows] = rowsOf(text, separator, MAX_ROWS + 2, MAX_COLUMNS + 1)
   const columns = Math.max(head.length, ...rows.map((row) => row.length))
   const shown = (row: string[]) => row.slice(0, MAX_COLUMNS)
   return (

@@ -423,7 +423,9 @@ function SuggestionBox({ view, at, back, mayApply, shown: { suggestion, before }
         )}
       </div>
       <div class="diff">
-        <Unified lines={[...(applied ? [] : (before ?? []).map(line('removed'))), ...added.map(line('added'))]} />
+        <PagePart>
+          <Unified lines={[...(applied ? [] : (before ?? []).map(line('removed'))), ...added.map(line('added'))]} />
+        </PagePart>
       </div>
     </div>
   )

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { Slices } from '../../../src/lib/async/slices.js'
 import { markdownToHtml } from '../../../src/lib/text/markdown.js'
 import { withSurroundings } from '../../../src/services/markdown/relative.js'
 
 const rendered = (text: string) =>
-  withSurroundings(markdownToHtml(text), {
+  withSurroundings(new Slices(), markdownToHtml(text), {
     folder: 'docs/guide',
     page: (path) => `/P/-/blob/main/${path}`,
     file: (path) => `/P/-/raw/main/${path}`,
@@ -11,21 +12,21 @@ const rendered = (text: string) =>
   })
 
 describe('relative links of a file', () => {
-  it('lead to the files of its repository, from its folder or from the root, with their anchor', () => {
-    expect(rendered('[a](b.md#c)')).toContain('href="/P/-/blob/main/docs/guide/b.md#c"')
-    expect(rendered('[a](../b%20c.md?d=e)')).toContain('href="/P/-/blob/main/docs/b c.md?d=e"')
-    expect(rendered('[a](/b.md)')).toContain('href="/P/-/blob/main/b.md"')
-    expect(rendered('![a](./b.png)')).toContain('src="/P/-/raw/main/docs/guide/b.png"')
+  it('lead to the files of its repository, from its folder or from the root, with their anchor', async () => {
+    expect(await rendered('[a](b.md#c)')).toContain('href="/P/-/blob/main/docs/guide/b.md#c"')
+    expect(await rendered('[a](../b%20c.md?d=e)')).toContain('href="/P/-/blob/main/docs/b c.md?d=e"')
+    expect(await rendered('[a](/b.md)')).toContain('href="/P/-/blob/main/b.md"')
+    expect(await rendered('![a](./b.png)')).toContain('src="/P/-/raw/main/docs/guide/b.png"')
   })
 
-  it('leave other sites, anchors and uploads alone, and never leave the repository', () => {
+  it('leave other sites, anchors and uploads alone, and never leave the repository', async () => {
     for (const url of ['https://example.org/a', '#here', 'mailto:a@example.org', '/uploads/0123/a.png', '//example.org'])
-      expect(rendered(`[a](${url})`)).toContain(`href="${url}"`)
-    expect(rendered('[a](../../../../../etc)')).toContain('href="/P/-/blob/main/etc"')
+      expect(await rendered(`[a](${url})`)).toContain(`href="${url}"`)
+    expect(await rendered('[a](../../../../../etc)')).toContain('href="/P/-/blob/main/etc"')
   })
 
-  it('show no picture of another site, but what stands for it (WB-4)', () => {
-    const html = rendered('![build "passed"](https://example.org/badge.svg)')
+  it('show no picture of another site, but what stands for it (WB-4)', async () => {
+    const html = await rendered('![build "passed"](https://example.org/badge.svg)')
     expect(html).not.toContain('<img')
     expect(html).toContain('build &quot;passed&quot;')
   })

@@ -28,8 +28,11 @@ export interface NewApplication {
 const MAX_APPLICATIONS = { user: 100, service: 1_000 }
 const MAX_REDIRECT_URIS = 20
 
+/** More words than any field may have: those beyond are not read. */
+const MAX_WORDS = 1_000
+
 /** The words of a field, each once. */
-export const wordsOf = (text: string): string[] => [...new Set(text.split(/\s+/).filter(Boolean))]
+export const wordsOf = (text: string): string[] => [...new Set(text.split(/\s+/, MAX_WORDS).filter(Boolean))]
 
 const blank = ["can't be blank"]
 
@@ -38,7 +41,7 @@ function faultsOf({ name, redirect_uris, scopes }: NewApplication): Record<strin
   const faults: Record<string, string[]> = {}
   if (name.trim() === '') faults['name'] = blank
   else if (lengthOf(name) > 255) faults['name'] = [tooLong(255)]
-  const wrong = redirect_uris.flatMap((uri) => redirectUriFault(uri) ?? [])
+  const wrong = redirect_uris.slice(0, MAX_REDIRECT_URIS).flatMap((uri) => redirectUriFault(uri) ?? [])
   if (redirect_uris.length === 0) faults['redirect_uri'] = blank
   else if (redirect_uris.length > MAX_REDIRECT_URIS) faults['redirect_uri'] = [`has too many lines (maximum is ${MAX_REDIRECT_URIS})`]
   else if (wrong.length > 0) faults['redirect_uri'] = [...new Set(wrong)]

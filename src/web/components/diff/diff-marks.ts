@@ -37,23 +37,38 @@ export function commonOf(a: readonly string[], b: readonly string[], budget: Bud
   if (rows * columns > budget.cells) budget.isShort = true
   else if (rows > 0 && columns > 0) {
     budget.cells -= rows * columns
+    const [before = NONE, after = NONE] = numbered(a.slice(start, endA), b.slice(start, endB))
     const width = columns + 1
     // the length of the longest common part of what follows each pair of positions
     const lengths = new Uint16Array((rows + 1) * width)
     for (let i = rows - 1; i >= 0; i--)
       for (let j = columns - 1; j >= 0; j--)
         lengths[i * width + j] =
-          a[start + i] === b[start + j]
+          before[i] === after[j]
             ? (lengths[(i + 1) * width + j + 1] as number) + 1
             : Math.max(lengths[(i + 1) * width + j] as number, lengths[i * width + j + 1] as number)
     for (let i = 0, j = 0; i < rows && j < columns; ) {
-      if (a[start + i] === b[start + j]) pairs.push([start + i++, start + j++])
+      if (before[i] === after[j]) pairs.push([start + i++, start + j++])
       else if ((lengths[(i + 1) * width + j] as number) >= (lengths[i * width + j + 1] as number)) i++
       else j++
     }
   }
   for (let i = 0; endA + i < a.length; i++) pairs.push([endA + i, endB + i])
   return pairs
+}
+
+const NONE = new Int32Array()
+
+/** Equal items as equal numbers: long ones that begin alike take long to compare, once for each cell. */
+function numbered(...lists: string[][]): Int32Array[] {
+  const numbers = new Map<string, number>()
+  return lists.map((items) =>
+    Int32Array.from(items, (item) => {
+      const known = numbers.get(item) ?? numbers.size
+      numbers.set(item, known)
+      return known
+    }),
+  )
 }
 
 /** The removed lines of a change, and the added ones that follow them. */

@@ -1,4 +1,4 @@
-import type { ComponentChildren, VNode } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
@@ -6,14 +6,13 @@ import { notFound } from '../../../failures.js'
 import { oneOf, opt, str } from '../../../http/params.js'
 import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
-import { PathLinks, shortId } from '../../components/code.js'
+import { Lines, LineTable, PathLinks, shortId } from '../../components/code.js'
 import { CsvTable } from '../../components/csv.js'
 import { sizeText } from '../../components/facts.js'
 import { CodeCell, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
-import { inChunks, PagePart } from '../../page-part.js'
 import { MAX_EDITED } from './edit.js'
 import { isMarkdown, renderFile } from './readme.js'
 import { changesSoon, entryAt, momentOf, type Place, placeOf, titleOf } from './revision.js'
@@ -217,42 +216,6 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
       )
   }
 }
-
-/** Rows that are rendered at once. */
-const ROWS = 200
-
-/** A table with a row for each line, rendered in parts (WB-341). */
-const LineTable = ({ lines, class: name, row }: { lines: string[]; class: string; row: (line: string, i: number) => VNode }) => (
-  <table class={name}>
-    <tbody>
-      {inChunks(lines, ROWS).map((chunk, n) => (
-        <PagePart key={n}>
-          <LineRows lines={chunk} from={n * ROWS} row={row} />
-        </PagePart>
-      ))}
-    </tbody>
-  </table>
-)
-
-const LineRows = ({ lines, from, row }: { lines: string[]; from: number; row: (line: string, i: number) => VNode }) => (
-  <>{lines.map((line, i) => row(line, from + i))}</>
-)
-
-/** Numbered lines; a number is a link to its line. */
-const Lines = ({ lines, marked }: { lines: string[]; marked: string[] | null }) => (
-  <LineTable
-    lines={lines}
-    class="lines"
-    row={(line, i) => (
-      <tr id={`L${i + 1}`} key={i + 1}>
-        <td class="number">
-          <a href={`#L${i + 1}`}>{i + 1}</a>
-        </td>
-        <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} />
-      </tr>
-    )}
-  />
-)
 
 export const blamePage = page({
   at: 'P/-/blame/*',

@@ -4,6 +4,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
+import { partsOfMessage } from '../../../rules/commit-title.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
@@ -97,8 +98,8 @@ export const commitPage = page({
       diff.files.map((file) => (whole?.new_path === file.new_path ? whole : file)),
       input.only,
     )
-    const [first = '', ...others] = commit.message.split('\n')
-    const [title, text] = [first.trim() || titleOf(commit), others.join('\n').trim()]
+    const { first, text } = partsOfMessage(commit.message)
+    const title = first.trim() || titleOf(commit)
     const sign = signature && SIGNATURES[signature.status]
     const pipeline = states.get(commit.oid)
     const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]

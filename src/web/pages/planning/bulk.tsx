@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
+import { pathNumber } from '../../../access/path-number.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord } from '../../../failures.js'
 import { commaList, list, oneOfOrBlank, opt, orDefault, rowId, str } from '../../../http/params.js'
@@ -95,7 +96,7 @@ export async function changesIn(ctx: Context, kind: 'issue' | 'merge request', {
     state_event,
     ...(add_labels?.length && { add_labels }),
     ...(remove_labels?.length && { remove_labels }),
-    ...(milestone_id && { milestone_id: Number(milestone_id) || 0 }),
+    ...(milestone_id && { milestone_id: pathNumber(milestone_id) ?? 0 }),
     ...(assignee_ids && { assignee_ids }),
   }
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import { type IssueSubject, onIssue, onIssueSignedIn } from '../../../access/issues.js'
+import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, nullOnFailure } from '../../../failures.js'
@@ -499,8 +500,8 @@ export const issueAttributes = form({
     const manages = subject.can('manage_issue')
     await updateIssue(ctx, caller, subject, {
       ...(manages ? rest : { confidential: rest.confidential }),
-      ...(manages && { labels: [...labels, ...other_labels.split(',')] }),
-      ...(manages && milestone_id !== undefined && { milestone_id: Number(milestone_id) || 0 }),
+      ...(manages && { labels: [...labels, other_labels] }),
+      ...(manages && milestone_id !== undefined && { milestone_id: pathNumber(milestone_id) ?? 0 }),
       ...(manages && assignee_username !== undefined && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
     })
     const seen = await nullOnFailure(

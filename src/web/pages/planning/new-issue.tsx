@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
+import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { bool, clearableDate, list, opt, rowId, str } from '../../../http/params.js'
@@ -113,8 +114,8 @@ export const newIssueForm = form({
     const given = {
       ...rest,
       title,
-      labels: [...labels, ...other_labels.split(',')],
-      ...(milestone_id && { milestone_id: Number(milestone_id) || 0 }),
+      labels: [...labels, other_labels],
+      ...(milestone_id && { milestone_id: pathNumber(milestone_id) ?? 0 }),
       ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
     }
     const made = await createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion }))

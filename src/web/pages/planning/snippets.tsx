@@ -25,11 +25,12 @@ import {
 import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutSnippet } from '../../../services/notes/noteables.js'
+import { Lines } from '../../components/code.js'
 import { CommentForm, Discussions } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, SelectField, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { CodeCell, Prose } from '../../components/markup.js'
+import { Prose } from '../../components/markup.js'
 import { Reactions } from '../../components/reactions.js'
 import { checkVersion, Version } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
@@ -162,18 +163,7 @@ const Shown = ({ view, record: { snippet, author }, html, code, at, action, mayE
           {counted(code.lines.length, 'line')} · <a href={`${at.replace('/-/snippets', '/snippets')}/raw`}>Raw</a>
         </span>
       </p>
-      <table class="lines">
-        <tbody>
-          {code.lines.map((line, i) => (
-            <tr key={i} id={`L${i + 1}`}>
-              <td class="number">
-                <a href={`#L${i + 1}`}>{i + 1}</a>
-              </td>
-              <CodeCell line={line} html={code.marked?.[i]} />
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Lines lines={code.lines} marked={code.marked} />
     </div>
     {code.isCut && <p class="dim">Only the first {MAX_LINES} lines are shown. The raw text has all.</p>}
   </>

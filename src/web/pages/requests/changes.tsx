@@ -515,7 +515,12 @@ function FileTools({ shown: { view, parts, mayComment, landing, subject }, file,
   )
 }
 
-const fenceFor = (text: string) => '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
+/** Longer than any run of backticks in the text. */
+function fenceFor(text: string): string {
+  let longest = 2
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
+  return '`'.repeat(longest + 1)
+}
 
 /** A picture with a numbered mark at each point that notes are about (WB-262). */
 function MarkedPicture({ address, marks }: { address: string; marks: { to: string; position: Position }[] }) {

@@ -106,7 +106,7 @@ export const conflictsPage = page({
                         within={`file_${i}`}
                         label="Text"
                         value={text}
-                        rows={Math.min(24, text.split('\n').length + 1)}
+                        rows={Math.min(24, text.split('\n', 24).length + 1)}
                         class="code"
                         spellcheck={false}
                       />

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import { onMergeRequest } from '../../../access/merge-requests.js'
+import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, list, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { partsOfMessage } from '../../../rules/commit-title.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { squashesByDefault } from '../../../rules/squash.js'
 import { findVisibleProject } from '../../../services/identity/acting-users.js'
@@ -70,8 +72,8 @@ async function given(ctx: Context, target: ProjectSubject, { draft, ...input }: 
     remove_source_branch: force_remove_source_branch,
     ...(target.project.squash_option !== 'never' && target.project.squash_option !== 'always' && { squash }),
     ...(manages && {
-      labels: [...labels, ...other_labels.split(',')],
-      ...(milestone_id !== undefined && { milestone_id: Number(milestone_id) || 0 }),
+      labels: [...labels, other_labels],
+      ...(milestone_id !== undefined && { milestone_id: pathNumber(milestone_id) ?? 0 }),
       ...(assignee_username !== undefined && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
       ...(reviewer_username !== undefined && { reviewer_ids: await personOf(ctx, reviewer_username) }),
     }),
@@ -233,7 +235,7 @@ export const newMergeRequestPage = page({
     const commits = [...(compared?.commits ?? [])].reverse()
     const only = commits.length === 1 ? commits[0] : undefined
     const title = wanted.title || (only ? titleOf(only) : sourceBranch.replace(/[-_/]+/g, ' '))
-    const body = only?.message.split('\n').slice(1).join('\n').trim()
+    const body = only && partsOfMessage(only.message).text
     const values = {
       ...wanted,
       title: withoutDraftMark(title),

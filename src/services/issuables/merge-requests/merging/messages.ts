@@ -18,9 +18,11 @@ const MAX_MESSAGE = 1_000_000
 const MAX_LISTED = 100
 const MAX_LISTED_LENGTH = 100_000
 
+const TOO_LONG = 'The commit message is too long'
+
 /** Refuses a message that no commit should have. */
 export function refuseLongMessage(message: string | undefined): void {
-  if (lengthOf(message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
+  if (lengthOf(message ?? '') > MAX_MESSAGE) throw refused(TOO_LONG)
 }
 
 /** A merge request that is being merged, and by whom. */
@@ -64,6 +66,9 @@ async function closedIssues(ctx: Context, { caller, subject, request }: Merging)
 async function filled(ctx: Context, merging: Merging, template: string): Promise<string> {
   const used = placeholdersIn(template)
   const values = Object.fromEntries(await Promise.all(used.map(async (name) => [name, await VALUES[name](ctx, merging)] as const)))
+  // before anything is made of a description of a megabyte that the template has many times
+  const lengths = used.map((name) => (values[name]?.length ?? 0) * (template.split(`%{${name}}`).length - 1))
+  if (lengths.reduce((sum, length) => sum + length, 0) > 2 * MAX_MESSAGE) throw refused(TOO_LONG)
   const message = fillTemplate(template, values) || merging.request.title
   refuseLongMessage(message)
   return message

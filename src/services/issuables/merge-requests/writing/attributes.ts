@@ -30,6 +30,13 @@ export function refuseSameBranch({ project_id, target_branch, source_project_id,
     throw unprocessable('You can not use same project/branch for source and target')
 }
 
+/** An index has the names of both branches in one row, which may have 2,704 bytes. */
+const MAX_BRANCH_BYTES = 1_000
+
+/** What is wrong with the name of a branch, whether it exists or not. */
+export const branchFaults = (name: string): string[] =>
+  name.trim() === '' ? ["can't be blank"] : Buffer.byteLength(name) > MAX_BRANCH_BYTES ? [`is too long (maximum is ${MAX_BRANCH_BYTES} bytes)`] : []
+
 /** Finds another open merge request for these branches. */
 export async function findDuplicate(
   tx: Pick<Transaction, 'select'>,

@@ -24,7 +24,7 @@ import { readersAmong } from '../reading/readers.js'
 import { draftFirstVersion, recordVersions, setFirstVersionRefs, type VersionDraft } from '../versions/make.js'
 import { headsOf } from '../versions/refs.js'
 import { updateVersion } from '../versions/update.js'
-import { firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { branchFaults, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { mentionsIssues, updateIssueLinks } from './issue-links.js'
 import { notifyReviewer } from './reviewers.js'
 
@@ -119,10 +119,13 @@ export async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSu
   return target
 }
 
-/** Validation errors of the texts: a blank or too long title, blank branch names (MR-34). */
+/** Validation errors of the texts: a blank or too long title or name of a branch (MR-34). */
 function faultsOf({ title, description, labels, source_branch, target_branch }: NewMergeRequest): Record<string, string[]> {
-  const blank = (name: string) => (name.trim() === '' ? ["can't be blank"] : [])
-  const faults = { ...textFaults({ title, description, labels: [labels] }), source_branch: blank(source_branch), target_branch: blank(target_branch) }
+  const faults = {
+    ...textFaults({ title, description, labels: [labels] }),
+    source_branch: branchFaults(source_branch),
+    target_branch: branchFaults(target_branch),
+  }
   return Object.fromEntries(Object.entries(faults).filter(([, texts]) => texts.length > 0))
 }
 

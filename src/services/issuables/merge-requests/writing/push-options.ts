@@ -8,6 +8,7 @@ import { mergeRequests } from '../../../../db/schema/index.js'
 import { Failure, failureText, nullOnFailure } from '../../../../failures.js'
 import type { RefUpdate } from '../../../../git/types.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
+import { partsOfMessage } from '../../../../rules/commit-title.js'
 import { isDraft } from '../../../../rules/draft.js'
 import type { MergeRequestOptions } from '../../../../rules/push-options.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
@@ -174,8 +175,8 @@ async function textsOf(
   const known = start && (await repository.commit(start)) ? start : await repository.ref(`refs/heads/${source.project.default_branch}`)
   const { oids, total } = known ? await repository.range([known], head, 1) : { oids: [], total: 0 }
   const [only] = total === 1 ? await repository.commits(oids) : []
-  const [title = '', ...rest] = only?.message.trim().split('\n') ?? []
-  if (title !== '') return { title: [...title].slice(0, MAX_TITLE).join(''), description: rest.join('\n').trim() }
+  const { first, text } = partsOfMessage(only?.message.trim() ?? '')
+  if (first !== '') return { title: [...first.slice(0, 2 * MAX_TITLE)].slice(0, MAX_TITLE).join(''), description: text }
   const words = branch.replace(/[-_]+/g, ' ').trim() || branch
   return { title: words.charAt(0).toUpperCase() + words.slice(1), description: '' }
 }

@@ -6,7 +6,7 @@ import type { Transaction } from '../../../../db/client.js'
 import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests, projects } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
-import { notFound } from '../../../../failures.js'
+import { invalidRecord, notFound } from '../../../../failures.js'
 import { sameButForTicks } from '../../../../rules/references.js'
 import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { finishTodos } from '../../../activity/todos.js'
@@ -28,7 +28,7 @@ import { closedColumns, NOT_DEFERRED, REOPENED_COLUMNS, type StateEvent, TRANSIT
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
 import { updateVersion } from '../versions/update.js'
-import { findDuplicate, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { branchFaults, findDuplicate, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { updateIssueLinks } from './issue-links.js'
 import { notesOnReviewer, notifyReviewer } from './reviewers.js'
 
@@ -156,6 +156,8 @@ async function targetColumns(
   target_branch: string | undefined,
 ): Promise<Columns> {
   if (target_branch === undefined || target_branch === before.target_branch || before.state === 'merged') return {}
+  const faults = branchFaults(target_branch)
+  if (faults.length > 0) throw invalidRecord({ target_branch: faults })
   const branches = { ...before, target_branch }
   refuseSameBranch(branches)
   if (before.state === 'opened') await refuseDuplicate(tx, caller, subject, branches, before.title)
