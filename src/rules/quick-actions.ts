@@ -16,6 +16,8 @@ const SUBSTITUTES = new Map([
 const COMMAND = /^\/([a-z_]{1,40})(?:[ \t](.*))?$/i
 const OPENING_TAG = /^<[^/<>][^<>]{0,1000}>$/
 const CLOSING_TAG = /^<\/[^<>]{1,1000}>$/
+/** Longer than any text with commands may be, in its units: it is refused afterwards. */
+const MAX_TEXT = 2_097_152
 /** Lines examined before yielding to the event loop (SEC-145). */
 const STEP_LINES = 1_000
 
@@ -32,7 +34,7 @@ interface Cut {
  * space at the end. A text without commands stays as it is.
  */
 export async function takeCommands(slices: Slices, text: string, names: ReadonlySet<string>): Promise<{ text: string; commands: Command[] }> {
-  if (!text.startsWith('/') && !text.includes('\n/')) return { text, commands: [] }
+  if (text.length > MAX_TEXT || (!text.startsWith('/') && !text.includes('\n/'))) return { text, commands: [] }
   const code = await codeSpans(slices, text)
   const cuts = await slices.steps(() => cutsIn(text, [code, commentsIn(text)], names))
   if (cuts.length === 0) return { text, commands: [] }

@@ -35,6 +35,23 @@ function placeOf(part: VNode | Rendering): VNode {
 export const inChunks = <T,>(all: T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
 
+/** Characters of a text that are escaped at once. */
+const TEXT_PIECE = 32_768
+
+/** A text that may have a megabyte, escaped piece by piece (WB-341). */
+export function LongText({ text }: { text: string }): VNode {
+  if (text.length <= TEXT_PIECE) return <>{text}</>
+  const pieces: VNode[] = []
+  for (let from = 0; from < text.length; ) {
+    let end = from + TEXT_PIECE
+    // both halves of a character stay together
+    if ((text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end++
+    pieces.push(<PagePart key={from}>{text.slice(from, end)}</PagePart>)
+    from = end
+  }
+  return <>{pieces}</>
+}
+
 /** Renders something piece by piece: each part and what stands between them. */
 export async function renderInParts(slices: Slices, content: VNode): Promise<Rendering> {
   const pieces: Rendering[] = []

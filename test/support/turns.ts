@@ -40,8 +40,7 @@ export class Turns {
 }
 
 /** What is repeated: what lists, paths, Markdown, references and markup are made of. */
-const REPEATED = ['/', ' ', '\n', '-', 'a,', '.', '@a ', '#1 ', '<', '`', '\\', '*', '_a', '%', '"', '> ', '[](', '0', 'é', '\t', '- [ ] ']
+const REPEATED = ['/', ' ', '\n', '-', 'a,', '.', '@a ', '#1 ', '<', '`', '\\', '_a', '%', '"', '> ', '[](']
 
 /** A text with long runs of each, which a quadratic search takes a second for, each between other characters. */
-export const longText = (characters: number): string =>
-  `x${REPEATED.map((each) => `${each.repeat(Math.ceil(characters / each.length))}x`).join('')}`
+export const longText = (characters: number): string => `x${REPEATED.map((each) => `${each.repeat(Math.ceil(characters / each.length))}x`).join('')}`

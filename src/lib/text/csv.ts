@@ -3,13 +3,15 @@
  * many cells of each.
  */
 export function rowsOf(text: string, separator: string, limit: number, columns = Number.POSITIVE_INFINITY): string[][] {
-  const [SEPARATOR, QUOTE, LINE] = [separator.charCodeAt(0), 0x22, 0x0a]
+  const [SEPARATOR, QUOTE, LINE, RETURN] = [separator.charCodeAt(0), 0x22, 0x0a, 0x0d]
   const rows: string[][] = []
   let row: string[] = []
   let cell = ''
   /** Where the part of the cell begins that is not in `cell` yet. */
   let from = 0
   let quoted = false
+  /** Whether the cell has begun without quotes, so that those in it are of its text. */
+  let bare = false
   // letter by letter, a megabyte takes a tenth of a second
   const take = (end: number) => {
     const part = text.slice(from, end)
@@ -23,6 +25,7 @@ export function rowsOf(text: string, separator: string, limit: number, columns =
       row.push(cell)
     }
     cell = ''
+    bare = false
   }
   let at = 0
   for (; at < text.length && rows.length < limit; at++) {
@@ -36,8 +39,8 @@ export function rowsOf(text: string, separator: string, limit: number, columns =
         quoted = false
       }
     } else if (letter === QUOTE) {
+      if (bare || cell !== '') continue
       take(at)
-      if (cell !== '') continue
       from = at + 1
       quoted = true
     } else if (letter === SEPARATOR) {
@@ -48,7 +51,7 @@ export function rowsOf(text: string, separator: string, limit: number, columns =
       rows.push(row)
       row = []
       from = at + 1
-    }
+    } else if (letter !== RETURN) bare = true
   }
   if (rows.length === limit) return rows
   take(at)

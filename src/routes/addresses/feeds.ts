@@ -121,7 +121,16 @@ async function eventEntries(ctx: Context, caller: Caller, { items }: { items: Ev
   })
 }
 
-const preformatted = (text: string) => (text.trim() === '' ? undefined : `<pre>${escapeHtml(text.trim())}</pre>`)
+/** Of the text of one entry, in characters; the page that it leads to has all. */
+const MAX_TEXT = 10_000
+
+function preformatted(text: string): string | undefined {
+  const whole = text.trim()
+  if (whole === '') return undefined
+  const shown = whole.length <= MAX_TEXT ? whole : `${whole.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…\n\n(The rest is on the page.)`
+  return `<pre>${escapeHtml(shown)}</pre>`
+}
+
 const dateOf = ({ seconds }: { seconds: number }) => new Date(Math.max(-8.64e12, Math.min(8.64e12, seconds)) * 1000)
 
 /** The activity of what is at a path: a project, a group or a user. */

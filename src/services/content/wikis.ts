@@ -144,7 +144,8 @@ export interface WikiChange {
 
 /** The slug of a title; 400 if it is not a valid file name. */
 function slugOf(title: string): string {
-  const slug = slugOfTitle(title)
+  // white space around it does not count
+  const slug = slugOfTitle(title.trim().slice(0, 4 * MAX_TITLE))
   if (slug === '') throw invalidRecord({ title: ["can't be blank"] })
   if (lengthOf(slug) > MAX_TITLE) throw invalidRecord({ title: [`is too long (maximum is ${MAX_TITLE} characters)`] })
   if (checkPath(`${slug}.md`)) throw invalidRecord({ title: ['is invalid'] })

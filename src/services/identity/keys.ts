@@ -30,7 +30,12 @@ export interface NewKey {
 
 /** The columns of a new key, and its faults, given whether the same key is already stored. */
 export async function prepareKey(ctx: Context, { title, key, expires_at }: NewKey) {
-  const line = key.replace(/[\r\n]+/g, '').trim()
+  // only that it is too long matters of a text of megabytes
+  const line = key
+    .trim()
+    .slice(0, 2 * MAX_KEY_LENGTH)
+    .replace(/[\r\n]+/g, '')
+    .trim()
   const parsed = line.length > MAX_KEY_LENGTH ? null : parseSshKey(line)
   const settings = await readSettings(ctx)
   return {

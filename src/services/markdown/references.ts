@@ -56,8 +56,7 @@ interface Located {
  * (MD-2). One statement for each kind, however many there are.
  */
 export async function linksOfReferences(ctx: Context, reader: Reader, text: string): Promise<NamedLinks> {
-  const named = new Map((await referencesIn(ctx.cpu.slices, text)).map((reference) => [nameOfReference(reference), reference]))
-  const references = [...named.values()].slice(0, MAX_REFERENCES)
+  const references = await firstOf(ctx, await referencesIn(ctx.cpu.slices, text))
   if (references.length === 0) return {}
   const located = await locate(ctx, reader, references)
   const isSignedIn = reader.caller.user !== null
@@ -71,6 +70,21 @@ export async function linksOfReferences(ctx: Context, reader: Reader, text: stri
   ])
   return Object.fromEntries(links.flat())
 }
+
+/** References that are compared in one step (SEC-145). */
+const STEP = 5_000
+
+/** The first different ones of hundreds of thousands. */
+const firstOf = ({ cpu }: Context, all: Reference[]): Promise<Reference[]> =>
+  cpu.slices.steps(function* () {
+    const named = new Map<string, Reference>()
+    for (const [i, reference] of all.entries()) {
+      if (i % STEP === STEP - 1) yield
+      named.set(nameOfReference(reference), reference)
+      if (named.size === MAX_REFERENCES) break
+    }
+    return [...named.values()]
+  })
 
 type Link = [name: string, link: NamedLinks[string]]
 

@@ -1,5 +1,5 @@
 import { rowsOf } from '../../lib/text/csv.js'
-import { inChunks, PagePart } from '../page-part.js'
+import { inChunks, LongText, PagePart } from '../page-part.js'
 
 /** Rows and columns that are shown of a table. */
 const MAX_ROWS = 1_000
@@ -19,7 +19,7 @@ export function CsvTable({ text, separator }: { text: string; separator: string 
           <tr>
             {shown(head).map((cell, i) => (
               <th key={i} scope="col">
-                {cell}
+                <LongText text={cell} />
               </th>
             ))}
           </tr>
@@ -30,7 +30,9 @@ export function CsvTable({ text, separator }: { text: string; separator: string 
               {chunk.map((row, i) => (
                 <tr key={i}>
                   {shown(row).map((cell, j) => (
-                    <td key={j}>{cell}</td>
+                    <td key={j}>
+                      <LongText text={cell} />
+                    </td>
                   ))}
                 </tr>
               ))}

@@ -8,7 +8,7 @@ import type { Suggestion } from '../../services/notes/suggestion-records.js'
 import { digestOf } from '../../services/notes/write.js'
 import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
-import { inChunks, PagePart } from '../page-part.js'
+import { inChunks, LongText, PagePart } from '../page-part.js'
 import { Avatar } from './avatar.js'
 import { Unified } from './diff/diff.js'
 import { Editor, EditorForm } from './editor.js'
@@ -366,7 +366,9 @@ function EditForm({ view, at, project, back, record: { note } }: DiscussionParts
         {conflict && (
           <details open>
             <summary>The comment as it is now</summary>
-            <pre class="plain">{note.note}</pre>
+            <pre class="plain">
+              <LongText text={note.note} />
+            </pre>
           </details>
         )}
         <Editor

@@ -1,6 +1,7 @@
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import { projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
+import { LongText } from '../page-part.js'
 import { FormTag, Labelled, typed } from './form.js'
 import { Prose } from './markup.js'
 
@@ -50,7 +51,7 @@ export function Editor({ view, name, label, value, rows = 8, hint, required, aut
               </div>
             )}
             <textarea name={name} rows={rows} required={required} autofocus={autofocus} {...(kept && { 'data-draft': name })} {...aria}>
-              {`\n${typed(view, name) ?? value ?? ''}`}
+              <LongText text={`\n${typed(view, name) ?? value ?? ''}`} />
             </textarea>
           </>
         )}

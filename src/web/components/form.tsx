@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { isBag } from '../../http/form.js'
 import type { FormMethod, PageView } from '../page.js'
+import { LongText } from '../page-part.js'
 import { Icon, type IconName } from './icon.js'
 
 interface FormProps {
@@ -112,7 +113,7 @@ export function TextField({
       {(aria) => (
         <textarea name={name} rows={rows} {...rest} {...aria}>
           {/* browsers drop the first line break */}
-          {`\n${typed(view, name) ?? value ?? ''}`}
+          <LongText text={`\n${typed(view, name) ?? value ?? ''}`} />
         </textarea>
       )}
     </Labelled>

@@ -1,3 +1,5 @@
+import { LongText } from '../page-part.js'
+
 /**
  * The only place where markup that is not made of components of the page becomes part of it: what the Markdown renderer
  * and the highlighter made, which escape all texts, and components that were rendered before (WB-8).
@@ -13,7 +15,7 @@ export const Prose = ({ html }: { html: string }) => (
 export const CodeCell = ({ id, line, html }: { id?: string; line: string; html: string | undefined }) =>
   html === undefined ? (
     <td class="code" id={id}>
-      {line}
+      <LongText text={line} />
     </td>
   ) : (
     // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the highlighter, which escapes HTML

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { conflict } from '../../failures.js'
 import type { PageView } from '../page.js'
+import { LongText } from '../page-part.js'
 import { typed } from './form.js'
 
 /** Identifies what texts were when a form was opened. */
@@ -36,7 +37,7 @@ export function Version({ view, texts }: Props) {
               <div class="field" key={label}>
                 <label for={`saved_${label}`}>{label}, as saved</label>
                 <textarea id={`saved_${label}`} readOnly rows={Math.min(12, (text ?? '').split('\n', 12).length + 1)}>
-                  {`\n${text ?? ''}`}
+                  <LongText text={`\n${text ?? ''}`} />
                 </textarea>
               </div>
             ))}

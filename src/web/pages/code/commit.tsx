@@ -27,6 +27,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { LongText } from '../../page-part.js'
 import { RequestRow } from '../planning/lists.js'
 import { noteForms } from '../planning/notes.js'
 import { discussionInput, discussionParts } from '../planning/texts.js'
@@ -141,12 +142,18 @@ export const commitPage = page({
     const elsewhere = discussions.items.filter((discussion) => !inPlace.has(discussion))
     const mayPick = view.viewer !== null && subject.can('push_code')
     return {
-      title: `${title} · ${fullPathOf(subject.project)}`,
+      title: `${titleOf(commit)} · ${fullPathOf(subject.project)}`,
       card: { text },
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
-          <h1>{title}</h1>
-          {text && <pre class="message">{text}</pre>}
+          <h1>
+            <LongText text={title} />
+          </h1>
+          {text && (
+            <pre class="message">
+              <LongText text={text} />
+            </pre>
+          )}
           <p class="dim">
             <Author view={view} commit={commit} users={users} /> wrote this <Time at={momentOf(commit.author)} />
             {commit.committer.email !== commit.author.email && <>, committed by {commit.committer.name}</>}{' '}

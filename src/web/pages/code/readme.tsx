@@ -6,6 +6,7 @@ import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
 import { diagramServer, type Surroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { Prose } from '../../components/markup.js'
+import { LongText } from '../../page-part.js'
 import type { Place } from './revision.js'
 
 /** Larger ones are a link only. */
@@ -53,6 +54,12 @@ export async function readmeIn(ctx: Context, caller: Caller, subject: ProjectSub
 export const ReadmeBox = ({ readme }: { readme: Readme }) => (
   <section class="box" id="readme">
     <h2 class="head">{readme.name}</h2>
-    {'html' in readme ? <Prose html={readme.html} /> : <pre class="plain">{readme.text}</pre>}
+    {'html' in readme ? (
+      <Prose html={readme.html} />
+    ) : (
+      <pre class="plain">
+        <LongText text={readme.text} />
+      </pre>
+    )}
   </section>
 )

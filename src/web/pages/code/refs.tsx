@@ -19,6 +19,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
+import { LongText } from '../../page-part.js'
 import { renderText } from '../planning/texts.js'
 import { momentOf, titleOf } from './revision.js'
 
@@ -242,7 +243,9 @@ export const tagPage = page({
           </h1>
           {tag && (
             <>
-              <pre class="message">{tag.message.trim()}</pre>
+              <pre class="message">
+                <LongText text={tag.message.trim()} />
+              </pre>
               {tag.tagger && (
                 <p class="dim">
                   {tag.tagger.name} tagged this <Time at={momentOf(tag.tagger)} />

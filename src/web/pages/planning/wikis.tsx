@@ -21,6 +21,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Answer, form, type PageView, page, Redirect } from '../../page.js'
+import { LongText } from '../../page-part.js'
 import { momentOf } from '../code/revision.js'
 
 const PER_PAGE = 50
@@ -164,7 +165,15 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
             This is an older version. <a href={at}>The page as it is now</a>
           </p>
         )}
-        <section class="box">{html === null ? <pre class="plain">{content}</pre> : <Prose html={html || '<p></p>'} />}</section>
+        <section class="box">
+          {html === null ? (
+            <pre class="plain">
+              <LongText text={content} />
+            </pre>
+          ) : (
+            <Prose html={html || '<p></p>'} />
+          )}
+        </section>
         {commit && (
           <p class="dim">
             Last changed by {commit.author.name}, <Time at={momentOf(commit.author)} />
@@ -212,7 +221,9 @@ async function showEdit(given: At, slug: string): Promise<Answer> {
                 <p>Below is what they saved. Your text stands in the form: take over what you need, and save again, which replaces theirs.</p>
                 <div class="field">
                   <label for="saved_content">Content, as saved</label>
-                  <textarea id="saved_content" readOnly rows={12}>{`\n${found.content}`}</textarea>
+                  <textarea id="saved_content" readOnly rows={12}>
+                    <LongText text={`\n${found.content}`} />
+                  </textarea>
                 </div>
               </div>
             </section>

@@ -4,6 +4,7 @@ import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Submit } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import type { PageView } from '../../page.js'
+import { LongText } from '../../page-part.js'
 
 interface DraftProps {
   view: PageView
@@ -53,7 +54,9 @@ export const Draft = ({ view, parts, draft, withLines = false }: DraftProps) => 
         <DraftForm view={isSent ? view : unsent(view)} parts={parts} draft={draft} cancel={`${pageWith({ view, at, back }, null)}#${part}`} />
       ) : (
         <div class="note">
-          <pre class="draft-text">{draft.note}</pre>
+          <pre class="draft-text">
+            <LongText text={draft.note} />
+          </pre>
         </div>
       )}
     </div>
