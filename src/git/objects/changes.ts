@@ -85,7 +85,6 @@ class WorkingTree {
         const { entry } = await this.#found(change.path)
         if (entry.mode !== '160000') throw new Fault('missing', change.path)
         entry.oid = change.oid
-        return
       }
     }
   }

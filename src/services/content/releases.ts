@@ -349,13 +349,12 @@ export async function createLink(ctx: Context, subject: ProjectSubject, tag: str
         await lockRelease(tx, id)
         const [{ held } = { held: 0 }] = await tx.select({ held: count() }).from(releaseLinks).where(eq(releaseLinks.release_id, id))
         if (held >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
-        const link = onlyRow(
+        return onlyRow(
           await tx
             .insert(releaseLinks)
             .values(linkValues(id, given, ctx.now()))
             .returning(),
         )
-        return link
       }),
     taken,
   )

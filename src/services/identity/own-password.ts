@@ -59,8 +59,8 @@ export async function checkOwnPassword(ctx: Context, id: number, password: strin
 /** A token alone does not suffice to change the password, and does not exempt from the limit on guessing. */
 async function verifyCaller(ctx: Context, id: number, password: string): Promise<User> {
   const user = await getUser(ctx, id)
-  const guess = { login: user?.username ?? '', user, address: ctx.origin?.address ?? '' }
-  if (user && (await checkSignIn(ctx, guess, password))) return user
+  const guess = { login: user.username, user, address: ctx.origin?.address ?? '' }
+  if (await checkSignIn(ctx, guess, password)) return user
   throw wrongPassword()
 }
 

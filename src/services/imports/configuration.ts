@@ -72,7 +72,7 @@ const REPORTER = 20
 async function prepareMember(run: Run, { person, level: given, expires_at, created_at }: MemberRecord, owner: Owner): Promise<Write> {
   const level = given ?? REPORTER
   const highest = owner.kind === 'project' ? 40 : 50
-  const access_level = ACCESS_LEVELS.filter((known) => known <= Math.min(level, highest)).at(-1)
+  const access_level = ACCESS_LEVELS.findLast((known) => known <= Math.min(level, highest))
   if (access_level === undefined) throw new CannotImport(`there is no level ${level}`)
   const user_id = await personId(run, person)
   return async (tx) => {

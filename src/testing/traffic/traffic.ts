@@ -34,6 +34,5 @@ export class Traffic {
     const fault = this.faults.next(recorded.target)
     if (fault && (await applyFault(fault, request, reply, recorded))) return reply
     this.limits.count(request, reply, recorded.target)
-    return
   }
 }

@@ -186,7 +186,7 @@ export const permissionsPage = page({
               choices={group.default_branch_protection === null ? PROTECTIONS : PROTECTIONS.slice(1)}
             />
             {SWITCHES.map(([name, label, hint]) => (
-              <Checkbox key={name} view={view} name={`group[${name}]`} label={label} hint={hint} checked={group[name] ?? false} />
+              <Checkbox key={name} view={view} name={`group[${name}]`} label={label} hint={hint} checked={group[name]} />
             ))}
             <Field
               view={view}
