@@ -19,7 +19,7 @@ export type NamedLinks = Record<string, Omit<TextLink, 'start' | 'end'>>
 export type LinkFinder = (text: string) => TextLink[]
 
 /** Longer texts are not rendered in this thread, because the renderer would block the event loop (SEC-145). */
-const MAX_RENDERED_LENGTH = 30_000
+export const MAX_RENDERED_LENGTH = 30_000
 /** Longer texts, with more lines or longer HTML, are shown as they are (MD-4). */
 const MAX_LENGTH = 1_048_576
 const MAX_LINES = 50_000
@@ -30,8 +30,10 @@ const MAX_INLINE = 16_384
 /** URLs in user content may lead to web pages, mail or relative paths, never to scripts or files. */
 const isHarmless = (url: string) => /^(?:https?:|mailto:)/i.test(url) || !/^[^/?#]*:/.test(url)
 
+export const escapeText = (text: string): string => markdown.utils.escapeHtml(text)
+
 /** The text as it is. */
-const asIs = (text: string) => `<pre>${markdown.utils.escapeHtml(text)}</pre>`
+const asIs = (text: string) => `<pre>${escapeText(text)}</pre>`
 
 const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: 20 })
 markdown.validateLink = (url) => isHarmless(url.trim())

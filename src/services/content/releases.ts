@@ -12,10 +12,10 @@ import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, Failure, invalidRecord, notFound, refused } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
-import { markdownToHtml } from '../../lib/text/markdown.js'
 import { parseUrl } from '../../lib/url.js'
 import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { isFilepath, lengthOf, tooLong } from '../../rules/path.js'
+import { descriptionHtml } from '../core/description-html.js'
 import { type Page, type Paging, pageFrom, slice } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
@@ -204,7 +204,7 @@ async function insertRelease(
     tag,
     name: given.name || null,
     description,
-    description_html: markdownToHtml(description),
+    description_html: await descriptionHtml(ctx, description),
     author_id: caller.user.id,
     released_at: given.released_at ?? now,
     created_at: now,
@@ -275,7 +275,7 @@ async function update(
 ): Promise<boolean> {
   const values = {
     ...(name !== undefined && { name: name || null }),
-    ...(description !== undefined && { description: description ?? '', description_html: markdownToHtml(description ?? '') }),
+    ...(description !== undefined && { description: description ?? '', description_html: await descriptionHtml(ctx, description ?? '') }),
     ...(released_at !== undefined && { released_at }),
     updated_at: ctx.now(),
   }

@@ -26,8 +26,8 @@ export async function importPlanning(run: Run, scope: Scope, projectId: number):
   await importList(run, 'milestone', scope, async (record) => prepareMilestone(run, record, owner))
 }
 
-function prepareLabel({ ctx }: Run, { title, color, description, priority }: LabelRecord, owner: Owner): Write {
-  const values = labelColumns({ title, color, description })
+async function prepareLabel({ ctx }: Run, { title, color, description, priority }: LabelRecord, owner: Owner): Promise<Write> {
+  const values = await labelColumns(ctx, { title, color, description })
   return async (tx) => {
     const now = ctx.now()
     const row = { ...values, title: values.title as string, color: values.color as string, priority, ...owner, created_at: now, updated_at: now }

@@ -17,10 +17,10 @@ import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { parseColor } from '../../lib/text/color.js'
-import { markdownToHtml } from '../../lib/text/markdown.js'
 import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { setSubscribed } from '../activity/subscriptions.js'
+import { descriptionHtml } from '../core/description-html.js'
 import { projectVersionOf, type Version } from '../core/list-cache.js'
 import { type Page, type Paging, pageFrom } from '../core/page.js'
 
@@ -222,7 +222,10 @@ function titleFaults(title: string) {
 }
 
 /** Validates these values and returns the columns to store. */
-export function labelColumns(given: { title?: string | undefined; color?: string | undefined; description?: string | null | undefined }) {
+export async function labelColumns(
+  ctx: Pick<Context, 'cpu'>,
+  given: { title?: string | undefined; color?: string | undefined; description?: string | null | undefined },
+) {
   const faults: Record<string, string[]> = {}
   const title = given.title?.trim()
   const inTitle = title === undefined ? [] : titleFaults(title)
@@ -234,7 +237,10 @@ export function labelColumns(given: { title?: string | undefined; color?: string
   return {
     ...(title !== undefined && { title }),
     ...(color && { color }),
-    ...(given.description !== undefined && { description: given.description || null, description_html: markdownToHtml(given.description ?? '') }),
+    ...(given.description !== undefined && {
+      description: given.description || null,
+      description_html: await descriptionHtml(ctx, given.description ?? ''),
+    }),
   }
 }
 
@@ -277,7 +283,7 @@ const insertLabel = step('create a label', (db, from: Shape['from']) => {
 
 /** Creates a label; 409 if an own or inherited label has the name (LB-3). */
 export async function createLabel(ctx: Context, source: LabelSource, { name, color, description, priority }: NewLabel): Promise<LabelRecord> {
-  const columns = labelColumns({ title: name, color, description: description ?? '' })
+  const columns = await labelColumns(ctx, { title: name, color, description: description ?? '' })
   const now = ctx.now()
   const label = {
     title: columns.title as string,
@@ -320,7 +326,7 @@ export async function updateLabel(
   { new_name, priority, ...given }: LabelChanges,
 ): Promise<LabelRecord> {
   const { label } = await getLabel(ctx, caller, source, named, 'own')
-  const values = { ...labelColumns({ ...given, title: new_name }), ...(priority !== undefined && { priority }) }
+  const values = { ...(await labelColumns(ctx, { ...given, title: new_name })), ...(priority !== undefined && { priority }) }
   const taken = () => invalidRecord({ title: ['has already been taken'] })
   await unlessUniqueViolation(
     () =>

@@ -5,7 +5,7 @@ import { fullPathOf } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Position } from '../../../db/schema/index.js'
 import type { FileDiff } from '../../../git/types.js'
-import { bool, int, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
+import { bool, int, oneOf, opt, orDefault, paging, str, where } from '../../../http/params.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
@@ -41,20 +41,24 @@ const MAX_LINES_OF_ONE = 20_000
 const MAX_THREADS = 50
 const MAX_COMMITS = 100
 
+/** An anchor, a line or the id of a commit: they stand in every link of the page. */
+const MAX_NAME = 200
+const name = () => where(str(), (text) => text.length <= MAX_NAME, 'is invalid')
+
 export const changesInput = z.object({
   view: opt(oneOf(['inline', 'parallel'])),
   w: opt(bool()),
   diff_id: opt(int({ min: 1 })),
-  start_sha: opt(str()),
-  commit_id: opt(str()),
+  start_sha: opt(name()),
+  commit_id: opt(name()),
   /** The file (by its anchor) and the line that are commented on. */
-  on: opt(str()),
-  line: opt(str()),
+  on: opt(name()),
+  line: opt(name()),
   /** The first line of a range that ends at this one. */
   from: opt(int({ min: 1 })),
   suggest: orDefault(bool(), false),
   /** The file (by its anchor) whose unchanged lines are shown. */
-  open: opt(str()),
+  open: opt(name()),
   /** Shows only the file. */
   only: orDefault(bool(), false),
   ...discussionInput,
