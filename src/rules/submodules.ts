@@ -1,3 +1,6 @@
+/** The lines that count, of perhaps a million. */
+const LINES = /(?<![^\n])[^\S\n]*(?:\[|(path|url)[^\S\n]*=([^\n]*))/g
+
 /** The URLs of submodules by their paths, from the text of `.gitmodules`. */
 export function submoduleUrls(text: string): Map<string, string> {
   const found = new Map<string, string>()
@@ -7,9 +10,8 @@ export function submoduleUrls(text: string): Map<string, string> {
     path = ''
     url = ''
   }
-  for (const line of text.split('\n')) {
-    if (/^\s*\[/.test(line)) end()
-    const [, key, rest = ''] = /^\s*(path|url)\s*=(.*)/.exec(line) ?? []
+  for (const [, key, rest = ''] of text.matchAll(LINES)) {
+    if (key === undefined) end()
     const value = rest.trim().replace(/^"(.*)"$/, '$1')
     if (key === 'path') path = value
     if (key === 'url') url = value

@@ -90,20 +90,30 @@ const LANGUAGES = {
 }
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language)
 
+/** Of a source with many lines in deep marks, each of which is opened and closed on each line. */
+const MAX_HTML = 8_388_608
+
 /**
  * The lines of a source as HTML, with classes only: a mark that spans several lines is closed and opened again at each
- * end of a line. `language` is a name, an alias or the ending of a file; null if it is none of those known here.
+ * end of a line. `language` is a name, an alias or the ending of a file; null if it is none of those known
+ * here, or if there would be too much of it.
  */
 export function highlightLines(source: string, language: string): string[] | null {
   if (!hljs.getLanguage(language)) return null
   const { value } = hljs.highlight(source, { language, ignoreIllegals: true })
   const open: string[] = []
-  return value.split('\n').map((line) => {
+  const lines: string[] = []
+  let left = MAX_HTML
+  for (const line of value.split('\n')) {
     const before = open.join('')
     for (const [tag] of line.matchAll(/<span class="[^"]*">|<\/span>/g)) {
       if (tag === '</span>') open.pop()
       else open.push(tag)
     }
-    return before + line + '</span>'.repeat(open.length)
-  })
+    const whole = before + line + '</span>'.repeat(open.length)
+    left -= whole.length
+    if (left < 0) return null
+    lines.push(whole)
+  }
+  return lines
 }
