@@ -78,7 +78,7 @@ interface Push {
 export async function receivePack(push: Push): Promise<void> {
   const { directory } = push
   const { out, signal } = push.request
-  const head = await readHead(push.request.body, signal)
+  const head = await readHead(push.request.body, signal, push.transport.limits.commands)
   const { body, atomic, sideband, commands, options } = head
   if (options === 'too many') {
     body.resume()
@@ -261,7 +261,7 @@ interface PushHead {
 const OTHER_HEAD: PushHead = { atomic: true, sideband: false, reports: false, commands: [], options: [] }
 
 /** Reads the commands and options of a push. The returned body is complete from its beginning. */
-async function readHead(given: Readable, signal: AbortSignal): Promise<PushHead & { body: Readable }> {
+async function readHead(given: Readable, signal: AbortSignal, limit: number): Promise<PushHead & { body: Readable }> {
   const chunks: Buffer[] = []
   const commands = new PacketList(MAX_LINE_BYTES)
   const options = new PacketList(MAX_PACKET_BYTES)
@@ -276,7 +276,7 @@ async function readHead(given: Readable, signal: AbortSignal): Promise<PushHead 
     size += chunk.length
     rest = list.take(Buffer.concat([rest, chunk]))
     if (list === commands && commands.state === 'complete') {
-      const { takesOptions, ...parsed } = headOf(commands.packets)
+      const { takesOptions, ...parsed } = headOf(commands.packets, limit)
       head = parsed
       if (!takesOptions) break
       list = options
@@ -317,9 +317,10 @@ class PacketList {
   }
 }
 
-/** The first line has the capabilities after a NUL. */
-function headOf(packets: Buffer[]): PushHead & { takesOptions: boolean } {
-  const lines = packets.map((packet) => packet.toString('latin1')).filter((line) => !line.startsWith('shallow '))
+/** The first line has the capabilities after a NUL. Of a push with too many commands, which is refused as a whole, the first are read. */
+function headOf(packets: Buffer[], limit: number): PushHead & { takesOptions: boolean } {
+  const own = packets.filter((packet) => packet.toString('latin1', 0, 8) !== 'shallow ')
+  const lines = own.slice(0, limit + 1).map((packet) => packet.toString('latin1'))
   const capabilities = lines[0]?.split('\0')[1]?.split(/[ \n]/) ?? []
   const has = (name: string) => capabilities.includes(name)
   return {
