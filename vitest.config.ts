@@ -31,8 +31,8 @@ export default defineConfig({
     isolate: false,
     // more than two cores, because tests wait for Postgres, for git and for time to pass
     maxWorkers: 4,
-    // what a call leaves behind is garbage before so much room is full, and need not be moved
-    execArgv: ['--max-semi-space-size=64'],
+    // threads that collect garbage would take the cores from other workers
+    execArgv: ['--max-semi-space-size=16', '--single-threaded-gc'],
     setupFiles: ['./test/support/run/end-with-run.ts'],
     globalSetup: ['./test/support/run/global-setup.ts'],
     // the line of a failure says what was there
