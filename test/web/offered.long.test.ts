@@ -46,7 +46,8 @@ async function makeProject(): Promise<TestProject> {
     })
   await say('/labels', { name: 'one', color: '#112233', priority: 1 })
   await say('/milestones', { title: 'one' })
-  for (const who of [owner, guest, reporter, developer]) await say('/issues', { title: 'one', description: '- [ ] task', labels: 'one' }, who)
+  // none of the guest's: who has written an issue may change it
+  for (const who of [owner, reporter, developer]) await say('/issues', { title: 'one', description: '- [ ] task', labels: 'one' }, who)
   await say('/merge_requests', { title: 'one', source_branch: 'topic', target_branch: 'main', description: '- [ ] task' }, developer)
   await t.ctx.jobs.drain()
   const { diff_refs: refs, sha } = (await t.api('get', `${project.path}/merge_requests/1`, owner).expect(200)).body
@@ -311,6 +312,6 @@ it('forms are offered to those whom the API allows what they do, and to no other
     }
   }
   expect(refused).toEqual([])
-  expect(never).toEqual(SELDOM)
+  expect(never.sort()).toEqual(SELDOM.sort())
   process.stdout.write(`${done} of ${own.length} forms are offered to the lowest role that may send them, and do what they say\n`)
 }, 900_000)
