@@ -31,8 +31,8 @@ export default defineConfig({
     isolate: false,
     // more than two cores, because tests wait for Postgres, for git and for time to pass
     maxWorkers: 4,
-    // threads that collect garbage would take the cores from other workers
-    execArgv: ['--max-semi-space-size=16', '--single-threaded-gc'],
+    // threads that collect garbage would take the cores from other workers; files of the long run leave much of it
+    execArgv: long ? ['--max-semi-space-size=64'] : ['--max-semi-space-size=16', '--single-threaded-gc'],
     setupFiles: ['./test/support/run/end-with-run.ts'],
     globalSetup: ['./test/support/run/global-setup.ts'],
     // the line of a failure says what was there
