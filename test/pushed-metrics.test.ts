@@ -80,6 +80,7 @@ describe('points of metrics', () => {
     for (const sockets of [1, 4]) {
       const on = { ...DEFAULTS, metrics_enabled: true, metrics_port: there.port, metrics_method_call_threshold: 60_000, metrics_pool_size: sockets }
       await t.api('put', '/application/settings', admin).send(on).expect(200)
+      await there.silence()
       there.packets.length = 0
       there.ports.clear()
       for (let n = 0; n < 40; n++) t.ctx.metrics.push('project')

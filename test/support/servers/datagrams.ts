@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, vi } from 'vitest'
 
 /** A UDP socket that collects what it receives. */
@@ -26,6 +27,10 @@ export function datagrams() {
       return (socket.address() as AddressInfo).port
     },
     lines: () => packets.flatMap((packet) => packet.split('\n')),
+    /** Waits until nothing has come for a while: a sample may be on its way. */
+    async silence() {
+      for (let before = -1; before !== packets.length; await setTimeout(300)) before = packets.length
+    },
     /** Waits for a line. */
     line: (pattern: RegExp) =>
       vi.waitFor(() => packets.flatMap((packet) => packet.split('\n')).find((line) => pattern.test(line)) ?? expect.fail(`no line ${pattern}`), {
