@@ -17,9 +17,10 @@ export async function requireAnotherAdministrator(tx: Transaction, userId: numbe
 }
 
 /** Whether the user is the last active administrator, who can be neither blocked, demoted nor removed (SEC-123). */
-export async function isLastAdministrator(ctx: Context, userId: number): Promise<boolean> {
+export async function isLastAdministrator(ctx: Context, { id, admin }: Pick<typeof users.$inferSelect, 'id' | 'admin'>): Promise<boolean> {
+  if (!admin) return false
   const [first, second] = await ctx.db.read.select({ id: users.id }).from(users).where(isActiveAdministrator).limit(2)
-  return first?.id === userId && !second
+  return first?.id === id && !second
 }
 
 type State = (typeof users.$inferSelect)['state']

@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import type { Scope } from '../../access/scopes.js'
 import { Badge } from './list.js'
 
@@ -17,9 +18,9 @@ export const SCOPE_MEANINGS: Record<Scope, string> = {
 export const ScopeBadges = ({ scopes }: { scopes: string[] }) => (
   <>
     {scopes.map((scope) => (
-      <>
-        <Badge key={scope}>{scope}</Badge>{' '}
-      </>
+      <Fragment key={scope}>
+        <Badge>{scope}</Badge>{' '}
+      </Fragment>
     ))}
   </>
 )

@@ -20,7 +20,6 @@ import { DeletionForm } from './projects.js'
 const AT = '/admin/groups'
 const PER_PAGE = 30
 const SORTS = ['created_desc', 'created_asc', 'name_asc', 'path_asc'] as const
-const SORT_LABELS = ['Newest first', 'Oldest first', 'By name', 'By path']
 
 const sizes = { statistics: true }
 
@@ -60,12 +59,12 @@ export const adminGroupsPage = page({
         <ListForm
           view={view}
           action={AT}
-          hidden={{ filter: input.filter }}
-          sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
+          filter={input.filter}
+          orders={SORTS}
           name="name"
           label="Name or path"
           value={input.name}
-          sort={input.sort}
+          order={input.sort}
         />
         <Rows empty={input.name ? 'No group has this in its name or path.' : 'There are no groups.'}>
           {items.map((group) => {

@@ -27,16 +27,29 @@ interface ListFormProps {
   name: string
   label: string
   value: string | undefined
-  sorts: { value: string; label: string }[]
-  sort: string
-  hidden: Record<string, string>
+  orders: readonly Order[]
+  order: Order
+  /** Which of the lists of the page it is. */
+  filter: string
 }
 
+const ORDERS = {
+  created_desc: 'Newest first',
+  created_asc: 'Oldest first',
+  name_asc: 'By name',
+  path_asc: 'By path',
+  username_asc: 'By username',
+  updated_desc: 'Changed last',
+  last_activity_desc: 'Active last',
+  storage_size_desc: 'Largest first',
+}
+type Order = keyof typeof ORDERS
+
 /** Searches and sorts a list. */
-export const ListForm = ({ view, action, name, label, value, sorts, sort, hidden }: ListFormProps) => (
-  <SearchForm action={view.links.prefix + action} label={label} value={value} name={name} hidden={hidden}>
+export const ListForm = ({ view, action, name, label, value, orders, order, filter }: ListFormProps) => (
+  <SearchForm action={view.links.prefix + action} label={label} value={value} name={name} hidden={{ filter }}>
     <select name="sort" aria-label="Order">
-      <Options choices={sorts} chosen={sort} />
+      <Options choices={orders.map((each) => ({ value: each, label: ORDERS[each] }))} chosen={order} />
     </select>
   </SearchForm>
 )

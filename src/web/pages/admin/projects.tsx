@@ -24,7 +24,6 @@ const AT = '/admin/projects'
 const PER_PAGE = 30
 
 const SORTS = ['created_desc', 'created_asc', 'last_activity_desc', 'storage_size_desc', 'name_asc'] as const
-const SORT_LABELS = ['Newest first', 'Oldest first', 'Active last', 'Largest first', 'By name']
 const ORDERS = {
   last_activity_desc: ['last_activity_at', 'desc'],
   storage_size_desc: ['storage_size', 'desc'],
@@ -91,12 +90,12 @@ export const adminProjectsPage = page({
         <ListForm
           view={view}
           action={AT}
-          hidden={{ filter: input.filter }}
-          sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
+          filter={input.filter}
+          orders={SORTS}
           name="name"
           label="Name, path or group"
           value={input.name}
-          sort={input.sort}
+          order={input.sort}
         />
         <Rows empty={input.name ? 'None of these has this in its name or path.' : 'There are none.'}>
           {records.map((record) => (

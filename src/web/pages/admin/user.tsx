@@ -73,7 +73,7 @@ export const adminUserPage = page({
       loadUser(ctx, found.id),
       credentialsOf(ctx, caller, found),
       isDormant(ctx, ctx.db.write, found),
-      isLastAdministrator(ctx, found.id),
+      isLastAdministrator(ctx, found),
     ])
     const at = adminUserPath(user.username)
     return {
@@ -111,7 +111,7 @@ export const adminUserPage = page({
               What they did
             </a>
           </p>
-          <AccountActions ctx={ctx} view={view} at={at} user={user} dormant={dormant} last={last} />
+          <AccountActions ctx={ctx} view={view} at={at} user={user} last={last} mayDeactivate={user.state === 'active' && dormant && !last} />
           <CredentialLists view={view} at={at} user={user} credentials={credentials} />
           {!last && <Removal view={view} at={at} user={user} />}
         </AdminLayout>
@@ -128,13 +128,13 @@ interface PartProps {
 
 interface AccountActionsProps extends PartProps {
   ctx: Pick<Context, 'mail' | 'config'>
-  /** They have been away for so long that they can be deactivated. */
-  dormant: boolean
   /** They are the last active administrator. */
   last: boolean
+  /** They have been away for so long that they can be deactivated. */
+  mayDeactivate: boolean
 }
 
-const AccountActions = ({ ctx, view, at, user, dormant, last }: AccountActionsProps) => (
+const AccountActions = ({ ctx, view, at, user, last, mayDeactivate }: AccountActionsProps) => (
   <>
     <h2>Account</h2>
     <div class="toolbar">
@@ -147,7 +147,7 @@ const AccountActions = ({ ctx, view, at, user, dormant, last }: AccountActionsPr
       {ctx.config.impersonation && mayBeImpersonated(user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
       {user.state === 'deactivated' && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
       {maySignIn(user) && !last && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
-      {user.state === 'active' && dormant && !last && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
+      {mayDeactivate && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
       {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
       {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
       {ctx.mail && maySignIn(user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
@@ -163,7 +163,7 @@ const AccountActions = ({ ctx, view, at, user, dormant, last }: AccountActionsPr
     {user.state === 'deactivated' && (
       <p class="dim">No token or key of theirs works and they get no mails, until they sign in again or are activated.</p>
     )}
-    {user.state === 'active' && dormant && !last && (
+    {mayDeactivate && (
       <p class="dim">
         They have not been here in the past {DORMANT_DAYS} days, and can be deactivated: no token or key of theirs works and they get no mails, until
         they sign in again.

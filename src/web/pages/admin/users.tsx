@@ -30,7 +30,6 @@ const FILTERS = {
 const FILTER_NAMES = ['all', 'active', 'waiting', 'blocked', 'deactivated', 'admins', 'external', 'two_factor'] as const
 
 const SORTS = ['created_desc', 'created_asc', 'name_asc', 'username_asc', 'updated_desc'] as const
-const SORT_LABELS = ['Newest first', 'Oldest first', 'By name', 'By username', 'Changed last']
 
 const UserRow = ({ view, user }: { view: PageView; user: UserRecord }) => (
   <Row
@@ -101,12 +100,12 @@ export const adminUsersPage = page({
             <ListForm
               view={view}
               action={AT}
-              hidden={{ filter: input.filter }}
-              sorts={SORTS.map((value, i) => ({ value, label: SORT_LABELS[i] as string }))}
+              filter={input.filter}
+              orders={SORTS}
               name="search_query"
               label="Name, username or address"
               value={input.search_query}
-              sort={input.sort}
+              order={input.sort}
             />
             <span class="toolbar">
               <a class="button" href={`${view.links.prefix}${AT}/import`}>
