@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type ComponentChildren, Fragment, h, type VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import type { Slices } from '../lib/async/slices.js'
+import { wholeEnd } from '../lib/text/whole-end.js'
 import { iconsIn } from './components/icon.js'
 
 /** What was rendered: its bytes, and the names of the icons that it uses. */
@@ -43,9 +44,7 @@ export function LongText({ text }: { text: string }): VNode {
   if (text.length <= TEXT_PIECE) return <>{text}</>
   const pieces: VNode[] = []
   for (let from = 0; from < text.length; ) {
-    let end = from + TEXT_PIECE
-    // both halves of a character stay together
-    if ((text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end++
+    const end = wholeEnd(text, from + TEXT_PIECE)
     pieces.push(<PagePart key={from}>{text.slice(from, end)}</PagePart>)
     from = end
   }

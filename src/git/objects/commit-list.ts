@@ -1,3 +1,4 @@
+import { wholeEnd } from '../../lib/text/whole-end.js'
 import type { Commit, Oid } from '../types.js'
 
 /** Maximum characters of one message in a list of commits, and of all messages in total (SEC-178). */
@@ -38,7 +39,6 @@ const isKnown = (commit: Commit | undefined): commit is Commit => commit !== und
 function cut(commit: Commit, limit: number): Commit {
   const { message } = commit
   if (message.length <= limit) return commit
-  const end = (message.charCodeAt(limit - 1) & 0xfc00) === 0xd800 ? limit - 1 : limit
   // copied, because a substring keeps the whole string in memory
-  return { ...commit, message: Buffer.from(message.slice(0, end), 'utf16le').toString('utf16le') + CUT_MARK }
+  return { ...commit, message: Buffer.from(message.slice(0, wholeEnd(message, limit)), 'utf16le').toString('utf16le') + CUT_MARK }
 }

@@ -15,6 +15,7 @@ import { parseInput } from '../../http/params.js'
 import { holderOfCall, runAsHolder } from '../../lib/async/holder.js'
 import { atomOf, type Feed, type FeedEntry } from '../../lib/text/atom.js'
 import { escapeHtml } from '../../lib/text/html.js'
+import { wholeEnd } from '../../lib/text/whole-end.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { EVENT_VERBS, PUSH_VERBS, TARGET_NAMES } from '../../rules/event-words.js'
 import {
@@ -127,7 +128,7 @@ const MAX_TEXT = 10_000
 function preformatted(text: string): string | undefined {
   const whole = text.trim()
   if (whole === '') return undefined
-  const shown = whole.length <= MAX_TEXT ? whole : `${whole.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…\n\n(The rest is on the page.)`
+  const shown = whole.length <= MAX_TEXT ? whole : `${whole.slice(0, wholeEnd(whole, MAX_TEXT))}…\n\n(The rest is on the page.)`
   return `<pre>${escapeHtml(shown)}</pre>`
 }
 

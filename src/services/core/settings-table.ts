@@ -1,4 +1,4 @@
-import { VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
+import { VISIBILITIES, type Visibility } from '../../rules/visibility.js'
 
 /** What all settings have in common. */
 interface Attribute<Kind extends string, Value> {
@@ -77,7 +77,6 @@ const list = <Value extends string[] | null>(
   more: { split?: boolean; words?: readonly string[] } = {},
 ): Attribute<'list', Value> & { split?: boolean; words?: readonly string[] } => ({ kind: 'list', default: value, effect, ...more })
 
-const VISIBILITIES = Object.keys(VISIBILITY_LEVEL) as Visibility[]
 const visibility = (effect: string) => oneOf<Visibility>('private', VISIBILITIES, effect)
 const bits = (name: string): Attribute<'bits', number> => ({
   kind: 'bits',

@@ -2,6 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { commitStatuses, labels, subscriptions, users } from '../../db/schema/index.js'
+import { wholeEnd } from '../../lib/text/whole-end.js'
 import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } from '../core/mail.js'
 import { readSettings } from '../core/settings.js'
 import { actingUser, findVisibleProject } from '../identity/acting-users.js'
@@ -187,7 +188,7 @@ const STATE_VERBS = {
 
 /** Cuts a long text, but not within a surrogate pair. */
 const shortened = (text: string) =>
-  text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…\n\n(The rest is not in this mail.)`
+  text.length <= MAX_TEXT ? text : `${text.slice(0, wholeEnd(text, MAX_TEXT))}…\n\n(The rest is not in this mail.)`
 
 async function labelNames(ctx: Context, ids: number[]): Promise<string[]> {
   const rows = await ctx.db.write.select({ title: labels.title }).from(labels).where(inArray(labels.id, ids)).orderBy(labels.title)

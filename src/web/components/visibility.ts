@@ -1,4 +1,4 @@
-import { VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
+import { VISIBILITIES, VISIBILITY_LEVEL, type Visibility } from '../../rules/visibility.js'
 import { isRestricted } from '../../services/core/settings.js'
 import type { PageView } from '../page.js'
 import type { Choice } from './form.js'
@@ -11,10 +11,8 @@ const LABELS: Record<Visibility, string> = {
 
 /** The visibilities that the viewer may choose, up to a highest level; the present one always. */
 export function visibilityChoices({ settings, viewer }: PageView, highest: number = VISIBILITY_LEVEL.public, present?: number): Choice[] {
-  return (Object.keys(LABELS) as Visibility[])
-    .filter((name) => {
-      const level = VISIBILITY_LEVEL[name]
-      return level === present || (level <= highest && (viewer?.admin || !isRestricted(settings, level)))
-    })
-    .map((value) => ({ value, label: LABELS[value] }))
+  return VISIBILITIES.filter((name) => {
+    const level = VISIBILITY_LEVEL[name]
+    return level === present || (level <= highest && (viewer?.admin || !isRestricted(settings, level)))
+  }).map((value) => ({ value, label: LABELS[value] }))
 }
