@@ -7,6 +7,7 @@ import { families } from '../../src/routes/index.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aUser, type TestUser } from '../support/factories.js'
 import { aFullProject, type FullProject } from '../support/full-project.js'
+import { bareOf } from '../support/input-fields.js'
 import { longText, Turns } from '../support/turns.js'
 
 const t = testApp()
@@ -73,12 +74,6 @@ beforeAll(async () => {
     ...{ position: { position_type: 'text', base_sha: sha, start_sha: sha, head_sha: sha }, redirect_uri: 'https://example.org/', scopes: ['api'] },
   }
 })
-
-const bareOf = (schema: z.ZodType): z.ZodType => {
-  const { def } = schema as unknown as { def: { innerType?: z.ZodType; out?: z.ZodType; in?: z.ZodType } }
-  const inner = def.innerType ?? (def.out && ['object', 'array', 'optional', 'pipe', 'default'].includes(def.out.type) ? def.out : undefined)
-  return inner ? bareOf(inner) : schema
-}
 
 type Path = (string | number)[]
 

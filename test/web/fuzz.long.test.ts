@@ -2,13 +2,13 @@
 import { type CheerioAPI, load } from 'cheerio'
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, it } from 'vitest'
-import { z } from 'zod'
 import { forms, pages } from '../../src/web/index.js'
 import type { Form } from '../../src/web/page.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { aFullProject } from '../support/full-project.js'
+import { fieldsOf } from '../support/input-fields.js'
 
 const t = testApp()
 /** How long forms are sent; an hour of it is `ROOST_FUZZ_SECONDS=3600`. */
@@ -146,21 +146,6 @@ function addressOf(at: string): string {
     .replace(/^U(?=\/|$)/, `/${keeper.username}`)
     .replace(/:[a-z_]+\([^)]*\)|:[a-z_]+/g, (name) => known[name] ?? String(1 + Math.floor(random() ** 2 * 6)))
     .replace('*', oneOf(['main/a.txt', 'one', 'topic']))
-}
-
-/** The fields of a form, those of records within it as `record[field]`. */
-function fieldsOf(schema: z.ZodObject, within = ''): string[] {
-  return Object.entries(schema.shape).flatMap(([name, inner]) => {
-    const field = within === '' ? name : `${within}[${name}]`
-    const bare = bareOf(inner as z.ZodType)
-    return bare instanceof z.ZodObject && within.length < 60 ? fieldsOf(bare, field) : [field]
-  })
-}
-
-function bareOf(schema: z.ZodType): z.ZodType {
-  const { def } = schema as unknown as { def: { innerType?: z.ZodType; out?: z.ZodType; in?: z.ZodType } }
-  const inner = def.innerType ?? (def.out instanceof z.ZodObject ? def.out : undefined)
-  return inner ? bareOf(inner) : schema
 }
 
 async function heard(who: TestBrowser, path: string, body?: URLSearchParams) {

@@ -1,12 +1,12 @@
 // @module-tag long
 import { type CheerioAPI, load } from 'cheerio'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { z } from 'zod'
 import { forms, pages } from '../../src/web/index.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { anAdmin, aUser } from '../support/factories.js'
 import { aFullProject, type FullProject } from '../support/full-project.js'
+import { fieldsOf } from '../support/input-fields.js'
 import { longText, Turns } from '../support/turns.js'
 
 const t = testApp()
@@ -86,21 +86,6 @@ function formsOn($: CheerioAPI): Found[] {
     })
 }
 
-/** The fields that a declared form takes, those of records within it as `record[field]`. */
-function declaredFields(schema: z.ZodObject, within = ''): string[] {
-  return Object.entries(schema.shape).flatMap(([name, inner]) => {
-    const field = within === '' ? name : `${within}[${name}]`
-    const bare = bareOf(inner as z.ZodType)
-    return bare instanceof z.ZodObject && within.length < 60 ? declaredFields(bare, field) : [field]
-  })
-}
-
-function bareOf(schema: z.ZodType): z.ZodType {
-  const { def } = schema as unknown as { def: { innerType?: z.ZodType; out?: z.ZodType; in?: z.ZodType } }
-  const inner = def.innerType ?? (def.out instanceof z.ZodObject ? def.out : undefined)
-  return inner ? bareOf(inner) : schema
-}
-
 it('long texts in all fields of all forms, and the pages that then show them, never hold the event loop (SEC-67, SEC-145)', async () => {
   const read = pages.filter(({ at }) => !NOT_READ.test(at)).map(({ at }) => addressOf(at))
   const found = new Map<string, Found>()
@@ -118,7 +103,7 @@ it('long texts in all fields of all forms, and the pages that then show them, ne
     const name = `${method.toLowerCase()} ${action.replace(/\b[0-9a-f]{40}\b|\d+/g, 'N')}`
     const own = found.get(name) ?? { name, action, fields: [['_method', method]], texts: [] }
     const ofPath = new Set([...at.matchAll(/:([a-z_]+)/g)].map(([, key]) => key))
-    found.set(name, { ...own, texts: [...new Set([...own.texts, ...declaredFields(input)])].filter((field) => !ofPath.has(field)) })
+    found.set(name, { ...own, texts: [...new Set([...own.texts, ...fieldsOf(input)])].filter((field) => !ofPath.has(field)) })
   }
   const isLast = ({ name }: Found) => /^delete|transfer|archive|leave|members|path$/.test(name)
   const sent = [...found.values()].filter(({ name }) => !NOT_SENT.test(name))
