@@ -71,8 +71,8 @@ function findAll(): { patterns: Found[]; made: string[] } {
   return { patterns, made }
 }
 
-/** On 24 characters even a pattern that is exponential ends, on 500 one that is cubic. */
-const LENGTHS = [24, 500, 3_000, 12_000, 60_000]
+/** On 24 characters even a pattern that is exponential ends, on 1,000 one that is cubic; the steps keep the slow ones short. */
+const LENGTHS = [20, 24, 500, 1_000, 3_000, 12_000, 30_000, 60_000]
 const LIMIT_MS = 50
 
 /** Patterns that are not linear, on text of our own. */

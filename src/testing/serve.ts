@@ -89,7 +89,14 @@ function startPostgres(folder: string, lifecycle: Lifecycle): { launched: Promis
   })
   const start = async () => {
     await preparePostgres(directory, folder)
-    const postgres = await startEmbeddedPostgres({ directory, log: lifecycle.log, durable: false, connections: MAX_CONNECTIONS, onLaunch })
+    const postgres = await startEmbeddedPostgres({
+      directory,
+      log: lifecycle.log,
+      durable: false,
+      compact: true,
+      connections: MAX_CONNECTIONS,
+      onLaunch,
+    })
     lifecycle.onClose(() => postgres.stop())
     return postgres.url
   }

@@ -20,6 +20,8 @@ export interface EmbeddedOptions {
   log: Log
   /** False trades durability for speed, for test databases. */
   durable?: boolean
+  /** Keeps less in memory, and takes a sixth more of the processor; for a service beside others. */
+  compact?: boolean
   /** The minimum of `max_connections`. */
   connections?: number
   /** Called when the process has been started, before it is ready. */
@@ -37,6 +39,7 @@ export async function startEmbeddedPostgres({
   directory,
   log,
   durable = true,
+  compact = false,
   connections = 0,
   onLaunch,
 }: EmbeddedOptions): Promise<EmbeddedPostgres> {
@@ -46,7 +49,7 @@ export async function startEmbeddedPostgres({
   })
   const lock = await acquireLock(directory)
   try {
-    return await startLocked(await realpath(directory), account, log, { durable, connections, onLaunch }, lock)
+    return await startLocked(await realpath(directory), account, log, { durable, compact, connections, onLaunch }, lock)
   } catch (error) {
     await releaseLock(lock)
     throw error

@@ -3,6 +3,8 @@ import type { Server } from './server.js'
 export interface ServerOptions {
   /** False trades durability for speed. */
   durable: boolean
+  /** Keeps less in memory, and takes a sixth more of the processor. */
+  compact: boolean
   /** The minimum of `max_connections`. */
   connections: number
   /** Called when the process has been started. */
@@ -13,14 +15,14 @@ export interface ServerOptions {
 const SUPERUSER_CONNECTIONS = 3
 
 /** The settings of Postgres as arguments: for a small machine, reached through a socket only. */
-export function settings(server: Server, sockets: string, { durable, connections }: ServerOptions): string[] {
+export function settings(server: Server, sockets: string, { durable, compact, connections }: ServerOptions): string[] {
   const values: Record<string, string | number> = {
     listen_addresses: '',
     unix_socket_directories: sockets,
     unix_socket_permissions: '0700',
     port: 5432,
     max_connections: Math.max(durable ? 60 : 200, connections + SUPERUSER_CONNECTIONS),
-    shared_buffers: durable ? '32MB' : '8MB',
+    shared_buffers: compact ? '8MB' : '32MB',
     wal_buffers: '1MB',
     min_wal_size: '32MB',
     max_wal_size: '256MB',

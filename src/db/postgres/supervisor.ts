@@ -92,7 +92,7 @@ export class Supervisor {
       this.cluster.account,
       {
         ...serverEnvironment(this.cluster.server),
-        ...(!this.tuning.durable && LOW_MEMORY_MALLOC),
+        ...(this.tuning.compact && LOW_MEMORY_MALLOC),
       },
     )
     this.#child = child
