@@ -9,7 +9,7 @@ import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/cli
 import { anObject, lfsClient, type TestObject } from '../support/clients/lfs-client.js'
 import { aCommit, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const client = gitClient(t)
 const lfs = lfsClient(t)
 let owner: TestUser

@@ -10,7 +10,7 @@ import { directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-c
 import { aCommit, aProject, setSettings, type TestProject, unique } from '../support/factories.js'
 import { soon } from '../support/merge-requests.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const client = gitClient(t)
 
 const PERIODS: Partial<Settings> = {

@@ -9,7 +9,7 @@ import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, g
 import { aCommit, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { oneIn } from '../support/rounds.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const client = gitClient(t)
 
 const rowOf = async (project: TestProject) => {

@@ -8,10 +8,9 @@ import type { OpenContext } from '../../src/cli/create-context.js'
 import type { Endpoint } from '../../src/http/endpoint.js'
 import { refusalsOf, successOf } from '../../src/http/openapi/responses.js'
 import { families } from '../../src/routes/index.js'
-import type { SshLimits } from '../../src/transport/ssh/limits.js'
 import { recordAnswer } from './answers.js'
 import type { Credentialed } from './factories.js'
-import { giveBack, type Service, takeService } from './service.js'
+import { giveBack, type Service, type ServiceOptions, takeService } from './service.js'
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
 
@@ -39,11 +38,11 @@ export interface TestApp {
  * Provides a service for the tests of a file, see `takeService`. `environment` is added to the configuration; SSH is
  * off unless it sets a port.
  */
-export function testApp(environment: Record<string, string> = {}, sshOptions: { limits?: SshLimits } = {}): TestApp {
+export function testApp(environment: Record<string, string> = {}, more: Omit<ServiceOptions, 'environment'> = {}): TestApp {
   const t = { logged: [] as string[] } as TestApp
   let seen: string[] | undefined
   let service: Service
-  const options = { environment, limits: sshOptions.limits }
+  const options = { environment, ...more }
 
   beforeAll(async () => {
     service = await takeService(options, { onLog: (line) => void t.logged.push(line), onQuery: (text) => void seen?.push(text) })

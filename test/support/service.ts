@@ -30,10 +30,12 @@ const START = 'start'
 /** How long calls may still run after the tests of a file, in milliseconds. */
 const PATIENCE = 1_000
 
-interface ServiceOptions {
+export interface ServiceOptions {
   /** Added to the configuration. SSH is off unless it sets a port. */
   environment: Record<string, string>
   limits?: SshLimits | undefined
+  /** Keep repositories up when a test drains the queue; for tests of what that does. */
+  upkeep?: boolean | undefined
 }
 
 interface ServiceUser {
@@ -60,12 +62,13 @@ export interface Service {
 }
 
 /**
- * Delays the upkeep of repositories until a test drains the queue. Otherwise it starts three git processes two seconds
- * after each change of a repository, which took a tenth of the time of a test run, although few tests check upkeep.
+ * Upkeep of a repository starts several git processes after each change of it, a tenth of the time of a test run,
+ * although few tests are about what it does: it waits until they drain the queue, and is left out for all others.
  */
-const UPKEEP_WAITS = `create schema tests;
-  create function tests.wait() returns trigger language plpgsql as $$ begin new.run_at = new.run_at + interval '1 hour'; return new; end $$;
-  create trigger wait before insert on jobs for each row when (new.kind = 'repository upkeep') execute function tests.wait()`
+const upkeepOf = (isKept: boolean) => `create schema tests;
+  create function tests.upkeep() returns trigger language plpgsql as $$
+    begin ${isKept ? "new.run_at = new.run_at + interval '1 hour'; return new;" : 'return null;'} end $$;
+  create trigger upkeep before insert on jobs for each row when (new.kind = 'repository upkeep') execute function tests.upkeep()`
 
 /** Services of this worker with the default configuration that no test file uses now. */
 const resting: Service[] = []
@@ -89,7 +92,7 @@ export async function giveBack(service: Service, options: ServiceOptions): Promi
   resting.push(service)
 }
 
-const isUsual = ({ environment, limits }: ServiceOptions) => Object.keys(environment).length === 0 && limits === undefined
+const isUsual = ({ environment, limits, upkeep }: ServiceOptions) => Object.keys(environment).length === 0 && limits === undefined && !upkeep
 
 /**
  * Failed credentials are not counted, because all calls of tests come from one address, and password hashing uses the
@@ -114,8 +117,8 @@ const configurationOf = (dataDir: string, environment: Record<string, string>): 
 /** Shared by all services of this worker, because its threads take long to start. */
 let argon2: Argon2 | undefined
 
-async function openService({ environment, limits }: ServiceOptions, user: ServiceUser): Promise<Service> {
-  const database = await createTestDatabase({ statements: [UPKEEP_WAITS] })
+async function openService({ environment, limits, upkeep = false }: ServiceOptions, user: ServiceUser): Promise<Service> {
+  const database = await createTestDatabase({ statements: [upkeepOf(upkeep)] })
   const dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
   const service = { databaseUrl: database.url, dataDir, user } as Service
   const base = configurationOf(dataDir, environment)

@@ -3,7 +3,7 @@ import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aProject, aUser } from '../support/factories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 
 describe('exploring', () => {
   it('finds projects by name, topic and language, in four orders, and shows nothing that is hidden (WB-236)', async () => {

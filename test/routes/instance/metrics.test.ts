@@ -56,7 +56,7 @@ describe('metrics for addresses', () => {
 })
 
 describe('metrics for a token', () => {
-  const t = testApp({ METRICS_TOKEN: TOKEN, ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
+  const t = testApp({ METRICS_TOKEN: TOKEN, ROOST_ALLOW_LOCAL_REQUESTS: 'true' }, { upkeep: true })
   const there = receiver()
   const page = async () => {
     const answer = await fetch(`${t.url}/-/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })

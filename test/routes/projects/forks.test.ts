@@ -10,7 +10,7 @@ import { commitIn, directoryOf, gitClient, gitOut } from '../../support/clients/
 import { aCommit, aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { bareOf } from '../../support/repositories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const client = gitClient(t)
 
 /** A public project with a branch, a tag and all that a fork does not take along. */

@@ -12,7 +12,7 @@ import { testApp } from '../../support/app.js'
 import { directoryOf, gitOut } from '../../support/clients/git-client.js'
 import { aProject, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
 
-const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
+const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' }, { upkeep: true })
 const servers: Server[] = []
 const children: ChildProcess[] = []
 afterAll(() => {

@@ -4,7 +4,7 @@ import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, aProject, aUser } from '../../support/factories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const names = (body: unknown) => (body as { username: string }[]).map(({ username }) => username)
 
 describe('GET /projects/:id/users (PR-4)', () => {

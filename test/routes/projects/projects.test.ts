@@ -4,7 +4,7 @@ import { projectShares, projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, setSettings, type TestUser } from '../../support/factories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 let admin: TestUser
 let user: TestUser
 

@@ -9,7 +9,7 @@ import { directoryOf, gitOut } from '../../support/clients/git-client.js'
 import { anObject, lfsClient } from '../../support/clients/lfs-client.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../../support/factories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const lfs = lfsClient(t)
 let owner: TestUser
 let template: TestProject
