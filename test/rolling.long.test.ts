@@ -116,7 +116,7 @@ it('loses no call while two instances behind a proxy are restarted in turn, with
   }
   const clients = Array.from({ length: CLIENTS }, (_, number) => client(number))
   try {
-    for (let round = 0; round < rounds(2, 20); round++) {
+    for (let round = 0; round < rounds(2, 10); round++) {
       const old = services.shift() as Service
       expect(await old.end('SIGTERM')).toBe(0)
       proxy.remove(old.url)

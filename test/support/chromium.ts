@@ -22,7 +22,7 @@ interface Axe {
 
 /** What axe finds on the page, whose context bypasses the policy against foreign scripts; by the given rules, or by all. */
 export async function findings(page: Page, rules?: string[]): Promise<string[]> {
-  await page.evaluate(AXE)
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE)
   const { violations } = await page.evaluate(
     (only) => (globalThis as unknown as { axe: Axe }).axe.run(only ? { runOnly: { type: 'rule', values: only } } : {}),
     rules,
@@ -30,27 +30,29 @@ export async function findings(page: Page, rules?: string[]): Promise<string[]> 
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
 }
 
-/** The width of a narrow window. */
-const NARROW = 600
+const NARROW = { width: 390, height: 844 }
 
 /**
- * What is wrong with the look of the page: it is wider than its window, or axe finds something. A wide page is looked at
- * in light and in dark colours; on a narrow one only what depends on the width is looked for. Pictures are kept.
+ * What is wrong with the look of the page: it is wider than its window, or axe finds something. It is looked at in light
+ * and in dark colours, and as wide as a phone; there and in the dark only what depends on it is looked for. Pictures are
+ * kept.
  */
 export async function faultsOf(page: Page, name: string): Promise<string[]> {
-  const isNarrow = (page.viewportSize()?.width ?? NARROW) < NARROW
-  const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
-  const faults = [
-    ...(isWider ? ['wider than the window'] : []),
-    ...(await findings(page, isNarrow ? ['color-contrast', 'scrollable-region-focusable'] : undefined)),
-  ]
-  await keepPicture(page, name)
-  if (isNarrow) return faults
+  const look = async (at: string, rules?: string[]) => {
+    const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
+    const faults = [...(isWider ? ['wider than the window'] : []), ...(await findings(page, rules))]
+    await keepPicture(page, `${name}-${at}`)
+    return faults.map((fault) => `${at}: ${fault}`)
+  }
+  const usual = page.viewportSize()
+  const faults = await look('light')
   await page.emulateMedia({ colorScheme: 'dark' })
-  const inDark = (await findings(page, ['color-contrast', 'link-in-text-block'])).map((fault) => `dark: ${fault}`)
-  await keepPicture(page, `${name}-dark`)
+  faults.push(...(await look('dark', ['color-contrast', 'link-in-text-block'])))
   await page.emulateMedia({ colorScheme: 'light' })
-  return [...faults, ...inDark]
+  await page.setViewportSize(NARROW)
+  faults.push(...(await look('narrow', ['color-contrast', 'scrollable-region-focusable'])))
+  if (usual) await page.setViewportSize(usual)
+  return faults
 }
 
 /** Keeps a picture of the page where pictures are kept. */

@@ -103,8 +103,7 @@ async function opened(who: TestBrowser, path: string) {
 }
 
 /** The forms of a project on a page. */
-function formsOn(page: string, html: string, project: TestProject): Offered[] {
-  const $ = load(html)
+function formsOn(page: string, $: CheerioAPI, project: TestProject): Offered[] {
   return $('form[method="post"]')
     .toArray()
     .flatMap((element) => {
@@ -137,8 +136,8 @@ async function offeredTo(role: Role, project: TestProject, wanted?: string[]): P
       seen.delete(path)
       continue
     }
-    for (const each of formsOn(path, html, project)) if (!found.has(nameOf(each.form))) found.set(nameOf(each.form), each)
     const $ = load(html)
+    for (const each of formsOn(path, $, project)) if (!found.has(nameOf(each.form))) found.set(nameOf(each.form), each)
     for (const link of $('main a[href]').toArray()) {
       const to = String($(link).attr('href')).split('#')[0] as string
       // one of a kind
@@ -294,7 +293,7 @@ it('forms are offered to those whom the API allows what they do, and to no other
     }
     const send = async (name: string) => {
       const page = places.get(name)?.page
-      const found = page && formsOn(page, (await opened(browsers[role], page)).html, fresh).find(({ form }) => nameOf(form) === name)
+      const found = page && formsOn(page, load((await opened(browsers[role], page)).html), fresh).find(({ form }) => nameOf(form) === name)
       const refusal = found ? await refusalOf(browsers[role], found, fresh) : 'is no longer offered'
       await t.ctx.jobs.drain()
       return refusal
