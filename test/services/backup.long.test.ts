@@ -138,7 +138,7 @@ describe('a backup (SEC-163)', () => {
     })
     expect([next.json().iid, next.json().id > issue.id]).toEqual([issue.iid + 1, true])
     // but for the one that only databases of tests have
-    const triggers = sql`select tgrelid::regclass::text as "table", tgname as name, tgenabled as on from pg_trigger where not tgisinternal and tgname <> 'wait' order by 1, 2`
+    const triggers = sql`select tgrelid::regclass::text as "table", tgname as name, tgenabled as on from pg_trigger where not tgisinternal and tgname <> 'upkeep' order by 1, 2`
     const { rows: kept } = await db.write.execute(triggers)
     expect(kept).toEqual((await t.ctx.db.write.execute(triggers)).rows)
     expect(kept).not.toEqual([])

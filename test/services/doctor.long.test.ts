@@ -26,7 +26,7 @@ import { anObject, lfsClient } from '../support/clients/lfs-client.js'
 import { aCommit, anAdmin, aProject, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../support/factories.js'
 import { aMergeRequest, showRequest } from '../support/merge-requests.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const client = gitClient(t)
 const lfs = lfsClient(t)
 let owner: TestUser

@@ -12,7 +12,7 @@ import { testApp } from '../support/app.js'
 import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/clients/git-client.js'
 import { aCommit, aProject, setSettings, type TestProject } from '../support/factories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const client = gitClient(t)
 const LONG_AGO = new Date('2020-01-01T00:00:00Z')
 

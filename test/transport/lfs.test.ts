@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, utimes, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
@@ -13,7 +13,7 @@ import { commitIn, gitClient, gitRun } from '../support/clients/git-client.js'
 import { anObject, basic, LFS_TYPE, lfsClient, send } from '../support/clients/lfs-client.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 const client = gitClient(t)
 const lfs = lfsClient(t)
 let owner: TestUser
@@ -601,9 +601,12 @@ it('the sums of a group count objects (GR-12)', async () => {
 
 it('removes what a killed upload left in the folder after a time without writes', async () => {
   await lfs.upload(project.fullPath, owner, fresh())
-  await writeFile(join(t.dataDir, 'lfs', 'incoming', 'f'.repeat(32)), 'half')
+  const path = join(t.dataDir, 'lfs', 'incoming', 'f'.repeat(32))
+  await writeFile(path, 'half')
+  const minuteAgo = Date.now() / 1_000 - 60
+  await utimes(path, minuteAgo, minuteAgo)
   await removeStalledUploads(t.ctx)
   expect(await incoming()).toEqual(['f'.repeat(32)])
-  await removeStalledUploads(t.ctx, 0)
+  await removeStalledUploads(t.ctx, 30_000)
   expect(await incoming()).toEqual([])
 })

@@ -8,7 +8,7 @@ import { aBareRepository, type TestRepository } from '../../support/git.js'
 import { askEverything } from '../../support/odd.js'
 import { bareOf, pushAs } from '../../support/repositories.js'
 
-const t = testApp()
+const t = testApp({}, { upkeep: true })
 
 const bytes = (...parts: (string | Buffer)[]) => Buffer.concat(parts.map((part) => Buffer.from(part as string)))
 const latin1 = (text: string) => Buffer.from(text, 'latin1')

@@ -15,8 +15,8 @@ import { anObject, lfsClient } from '../../support/clients/lfs-client.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { aMergeRequest } from '../../support/merge-requests.js'
 
-const here = testApp()
-const there = testApp()
+const here = testApp({}, { upkeep: true })
+const there = testApp({}, { upkeep: true })
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex')
 const LARGE = anObject('a large object')
