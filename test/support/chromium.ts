@@ -38,19 +38,17 @@ const NARROW = { width: 390, height: 844 }
  * kept.
  */
 export async function faultsOf(page: Page, name: string): Promise<string[]> {
-  const look = async (at: string, rules?: string[]) => {
+  const usual = page.viewportSize()
+  const look = async (at: string, colorScheme: 'light' | 'dark', rules?: string[]) => {
+    await page.emulateMedia({ colorScheme })
     const isWider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)
     const faults = [...(isWider ? ['wider than the window'] : []), ...(await findings(page, rules))]
     await keepPicture(page, `${name}-${at}`)
     return faults.map((fault) => `${at}: ${fault}`)
   }
-  const usual = page.viewportSize()
-  const faults = await look('light')
-  await page.emulateMedia({ colorScheme: 'dark' })
-  faults.push(...(await look('dark', ['color-contrast', 'link-in-text-block'])))
-  await page.emulateMedia({ colorScheme: 'light' })
+  const faults = [...(await look('light', 'light')), ...(await look('dark', 'dark', ['color-contrast', 'link-in-text-block']))]
   await page.setViewportSize(NARROW)
-  faults.push(...(await look('narrow', ['color-contrast', 'scrollable-region-focusable'])))
+  faults.push(...(await look('narrow', 'light', ['color-contrast', 'scrollable-region-focusable'])))
   if (usual) await page.setViewportSize(usual)
   return faults
 }
