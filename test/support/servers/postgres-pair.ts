@@ -71,6 +71,8 @@ export async function startPostgresPair(): Promise<PostgresPair> {
       unix_socket_directories: '',
       wal_level: 'replica',
       fsync: 'off',
+      // in files of the data folder: a server that is killed leaves nothing elsewhere
+      dynamic_shared_memory_type: 'mmap',
       shared_buffers: '16MB',
     }
     const args = ['-D', data, ...Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
