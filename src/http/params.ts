@@ -275,12 +275,16 @@ export const clearableDate = () =>
 /** A scalar type: a transform that turns absent values into undefined, then the type itself. */
 type Scalar<T extends z.ZodType> = z.ZodPipe<z.core.$ZodTransform<unknown, unknown>, T>
 
+/** The scalar with another type after its transform. */
+const withType = <T extends z.ZodType>({ def }: Scalar<z.ZodType>, type: T): Scalar<T> =>
+  z.pipe<z.core.$ZodTransform<unknown, unknown>, T>(def.in, type)
+
 /** Makes a scalar optional. */
-export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional())
+export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => withType(scalar, scalar.def.out.optional())
 
 /** Adds a condition to a scalar; `shown` expresses it as a JSON schema for the reference. */
 export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string, shown: JsonSchema = {}) =>
-  z.pipe(scalar.def.in as z.ZodTransform, shownWith(scalar.def.out.refine(holds, text), shown))
+  withType(scalar, shownWith(scalar.def.out.refine(holds, text), shown))
 
 /** One of a fixed set of numbers, such as the levels of roles. */
 export const oneOfNumbers = (numbers: number[]) => where(int(), (given) => numbers.includes(given), 'does not have a valid value', { enum: numbers })
@@ -361,9 +365,9 @@ export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['
 
 /** Makes a scalar optional with a default, which null and blank values get too (G-47). */
 export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>
-  z
-    .pipe(scalar.def.in as z.ZodTransform, shownWith(scalar.def.out.optional(), { default: value }))
-    .transform((given) => (given === undefined ? value : given) as z.output<T>)
+  withType(scalar, shownWith(scalar.def.out.optional(), { default: value })).transform(
+    (given) => (given === undefined ? value : given) as z.output<T>,
+  )
 
 /** An optional integer of any size. */
 const count = (shown: JsonSchema) =>
