@@ -237,13 +237,13 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
 }
 
 /** Logs and counts each request; Git requests do so themselves. */
-function recordRequests(app: FastifyInstance, ctx: Pick<Context, 'log' | 'metrics'>): void {
+function recordRequests(app: FastifyInstance, ctx: Pick<Context, 'log' | 'monitoring'>): void {
   const record = (request: FastifyRequest, reply: FastifyReply) => {
     if (request.recordsItself) return
     const { method } = request
     if (ctx.log.isLevelEnabled('info')) request.log.info(logFieldsOf(request, reply), 'request')
     // methods that a path does not have share one label
-    ctx.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply.raw), reply.elapsedTime / 1000)
+    ctx.monitoring.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply.raw), reply.elapsedTime / 1000)
   }
   app.addHook('onRequest', (request, reply, done) => {
     // also fires when the client disconnects before the response
@@ -253,7 +253,7 @@ function recordRequests(app: FastifyInstance, ctx: Pick<Context, 'log' | 'metric
 }
 
 /** Reports what is a fault of the service, and no refusal (SEC-275). */
-function reportFault({ errors }: Context, error: unknown, request: FastifyRequest): void {
+function reportFault({ monitoring: { errors } }: Pick<Context, 'monitoring'>, error: unknown, request: FastifyRequest): void {
   if (error instanceof Failure || (asFailure(error, request) && !asUnavailable(error))) return
   errors.report(error, { method: request.method, route: servedBy(request) ?? 'none', request: request.id })
 }

@@ -143,6 +143,12 @@ interface Cpu {
   slices: Slices
 }
 
+/** What this process says about itself besides its log. */
+interface Monitoring {
+  metrics: Metrics
+  errors: ErrorReports
+}
+
 /** This process among those that serve on this machine. */
 interface ServingProcess {
   /** The number of these processes, which share the limits of the machine. */
@@ -171,8 +177,7 @@ export interface Context extends Source {
   cpu: Cpu
   process: ServingProcess
   encryption: Encryption
-  metrics: Metrics
-  errors: ErrorReports
+  monitoring: Monitoring
   log: Logger
   /** Set during an API call (see `withOrigin`); undefined in background work. */
   origin?: Origin

@@ -83,7 +83,7 @@ describe('points of metrics', () => {
       await there.silence()
       there.packets.length = 0
       there.ports.clear()
-      for (let n = 0; n < 40; n++) t.ctx.metrics.push('project')
+      for (let n = 0; n < 40; n++) t.ctx.monitoring.metrics.push('project')
       await expect.poll(() => there.packets.length, { timeout: 10_000 }).toBe(40)
       expect(there.ports.size).toBeLessThanOrEqual(sockets)
       if (sockets === 4) expect(there.ports.size).toBeGreaterThan(1)

@@ -122,8 +122,8 @@ export const deactivatedText = ({ links }: Pick<Context, 'links'>) =>
   `Your account has been deactivated by an administrator: sign in at ${links.base}/users/sign_in to use it again`
 
 /** Logs a refused token; alone for one that is known, which is not counted (SEC-270). */
-export function logBadToken(ctx: Pick<Context, 'metrics' | 'log'>, address: string, reason: string): void {
-  ctx.metrics.login('token', 'refused')
+export function logBadToken(ctx: Pick<Context, 'monitoring' | 'log'>, address: string, reason: string): void {
+  ctx.monitoring.metrics.login('token', 'refused')
   ctx.log.warn({ address, reason }, 'a sign-in failed')
 }
 

@@ -127,12 +127,11 @@ export async function createContext(
     cpu: { argon2: shared ?? new Argon2(config.argon2, workers), markdown: new MarkdownThread(markdown), slices: new Slices() },
     process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },
     encryption,
-    metrics,
+    monitoring: { metrics, errors: new ErrorTracker({ caches: { settings } as Context['caches'], encryption, log, now: source.now }) },
     log,
     ...source,
     storages,
     samples: metrics,
-    errors: new ErrorTracker({ caches: { settings } as Context['caches'], encryption, log, now: source.now }),
     async close() {
       stop.abort(new Error('the service is stopping'))
       await closeParts(ctx, shared !== undefined)
@@ -220,7 +219,7 @@ function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: ()
   const hints = new LocalTasks({
     onFault: (fault, name) => {
       log.error({ err: fault, job: name }, 'background work failed')
-      ctx().errors.report(fault, { job: name })
+      ctx().monitoring.errors.report(fault, { job: name })
     },
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
   })
@@ -233,7 +232,7 @@ function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: ()
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
-      if (ended.end === 'failed') ctx().errors.report(ended.fault, { job: ended.kind, attempts: ended.attempts })
+      if (ended.end === 'failed') ctx().monitoring.errors.report(ended.fault, { job: ended.kind, attempts: ended.attempts })
     },
     onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
   })

@@ -203,7 +203,7 @@ function refuseSlow(reply: FastifyReply): void {
 }
 
 /** Answers a failed request; after the first byte of the response, it can only close the connection. */
-function refuseFailed(ctx: Pick<Context, 'errors'>, call: Call, body: Readable | null, error: unknown): void {
+function refuseFailed(ctx: Pick<Context, 'monitoring'>, call: Call, body: Readable | null, error: unknown): void {
   const { request, reply } = call
   if (body?.errored instanceof BodyRefused) {
     const { status, message, headers } = body.errored
@@ -215,7 +215,7 @@ function refuseFailed(ctx: Pick<Context, 'errors'>, call: Call, body: Readable |
   const busy = asUnavailable(error)
   if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
   else if (!isProtocolError) request.log.error({ err: error }, 'a Git call failed')
-  if (!isProtocolError) ctx.errors.report(error, { method: request.method, route: routeOf(call), request: request.id })
+  if (!isProtocolError) ctx.monitoring.errors.report(error, { method: request.method, route: routeOf(call), request: request.id })
   if (reply.raw.headersSent) reply.raw.destroy()
   else if (isProtocolError) refuse(reply, 400, 'The request is not of the Git protocol', { connection: 'close' })
   else if (busy) refuse(reply, 503, `${busy.message}. Please try again.`, { 'retry-after': String(busy.retryAfter) })
@@ -225,7 +225,7 @@ function refuseFailed(ctx: Pick<Context, 'errors'>, call: Call, body: Readable |
 const routeOf = ({ advertises, service }: Call) => `/:project.git/${advertises ? 'info/refs' : service}`
 
 /** Logs and counts a request. */
-function record(ctx: Pick<Context, 'metrics'>, call: Call, sent: number): void {
+function record(ctx: Pick<Context, 'monitoring'>, call: Call, sent: number): void {
   const { request, reply, service, admitted } = call
   const { method, ip } = request
   const { subject } = admitted
@@ -235,7 +235,7 @@ function record(ctx: Pick<Context, 'metrics'>, call: Call, sent: number): void {
   const { git, database } = request.spent
   const spent = { ms: Math.round(reply.elapsedTime), git_ms: Math.round(git), database_ms: Math.round(database) }
   request.log.info({ method, route, service, ...about, status: sentStatus(reply.raw), ...spent, bytes: sent, ip }, 'request')
-  ctx.metrics.request(method, route, sentStatus(reply.raw), reply.elapsedTime / 1000)
+  ctx.monitoring.metrics.request(method, route, sentStatus(reply.raw), reply.elapsedTime / 1000)
 }
 
 const encodingOf = (request: FastifyRequest) => (request.headers['content-encoding'] ?? 'identity').toLowerCase()

@@ -67,7 +67,7 @@ async function receive(
   const { user } = caller
   if (!user || !subject || !key) throw new Error('a push without a user or a project was let in')
   const logPush = (commands: PushCommand[]) => {
-    ctx.metrics.push(key.kind)
+    ctx.monitoring.metrics.push(key.kind)
     const refs = commands.slice(0, MAX_LOGGED).map(({ ref, old, new: to }) => `${ref} ${old.slice(0, 12)}..${to.slice(0, 12)}`)
     log.info(
       { user: user.username, project: fullPathOf(subject.project), kind: key.kind, refs, refs_total: commands.length, bytes: bytes(), ip },

@@ -84,8 +84,8 @@ async function reportHealth({ db, git }: Context, link: ParentLink, signal: Abor
 }
 
 /** Makes every worker serve the metrics of the whole service. */
-function shareMetrics(ctx: Pick<Context, 'metrics'>, link: ParentLink): void {
-  const own = ctx.metrics
+function shareMetrics(ctx: Pick<Context, 'monitoring'>, link: ParentLink): void {
+  const own = ctx.monitoring.metrics
   link.onCount = (id) => void own.values().then((values) => link.send({ type: 'counted', id, values }))
-  ctx.metrics = { ...own, page: () => link.page() }
+  ctx.monitoring.metrics = { ...own, page: () => link.page() }
 }

@@ -29,7 +29,7 @@ export function metricsRoute(app: FastifyInstance, ctx: Context) {
     { config: { policy: 'a token or an address of the configuration, or an administrator where the settings say so' } },
     async (request, reply) => {
       if (!isAllowed(request.ip, request.headers.authorization) && !(await isAdministrator(ctx, request))) throw noSuchRoute()
-      const page = await ctx.metrics.page()
+      const page = await ctx.monitoring.metrics.page()
       return reply.header('content-type', page.type).send(page.text)
     },
   )

@@ -17,7 +17,7 @@ import { checkTarget } from '../../lib/ssrf-guard.js'
 import { readSettings, settingPurpose } from './settings.js'
 import { unsealed } from './unsealed.js'
 
-type ErrorReports = Context['errors']
+type ErrorReports = Context['monitoring']['errors']
 type Tracked = Pick<Context, 'caches' | 'encryption' | 'log' | 'now'>
 type Report = Pick<ErrorEvent, 'platform' | 'exception' | 'tags' | 'extra' | 'request' | 'level'>
 

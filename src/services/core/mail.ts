@@ -52,10 +52,10 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
   }
   try {
     await ctx.mail.send(sent, signal)
-    ctx.metrics.mail(kind, 'sent')
+    ctx.monitoring.metrics.mail(kind, 'sent')
   } catch (error) {
     const refused = error instanceof MailRefused
-    ctx.metrics.mail(kind, refused ? 'refused' : 'failed')
+    ctx.monitoring.metrics.mail(kind, refused ? 'refused' : 'failed')
     if (!refused) throw error
     ctx.log.warn({ err: error.cause, mail: kind }, 'a mail was refused')
   }

@@ -79,7 +79,7 @@ export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delive
   const duration = Math.round(performance.now() - began)
   const answer = 'answer' in outcome ? outcome.answer : null
   const succeeded = answer !== null && answer.status >= 200 && answer.status < 300
-  ctx.metrics.webhook(delivery.trigger, succeeded ? 'done' : 'failed', duration / 1000)
+  ctx.monitoring.metrics.webhook(delivery.trigger, succeeded ? 'done' : 'failed', duration / 1000)
   const shown = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, name === `${PREFIX}Token` ? MASK : value]))
   const values = {
     delivery_id: delivery.id,

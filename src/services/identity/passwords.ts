@@ -72,7 +72,7 @@ export async function checkSignIn(ctx: Context, guess: Guess, password: string):
     return checkPassword(ctx, guess.user?.password_hash, password, { begin: checkThrottle, end: count })
   }
   const matches = await verify().catch((refusal: unknown) => ctx.access.throttle.refuse(refusal))
-  ctx.metrics.login('password', matches ? 'done' : 'refused')
+  ctx.monitoring.metrics.login('password', matches ? 'done' : 'refused')
   if (!matches) {
     await recordRefusal(ctx, guess, guess.user ? 'wrong password' : 'no such account')
     await recordFailedLogin(ctx.db, guess.user?.id ?? 0)

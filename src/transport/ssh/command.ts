@@ -95,7 +95,7 @@ export async function runCommand(ctx: Context, request: RunRequest, streams: Com
       const senseless = error instanceof GitFault && PROTOCOL_ERROR.test(error.stderr)
       if (busy) ctx.log.warn({ err: error }, 'a Git call could not be served')
       else if (!senseless) ctx.log.error({ err: error }, 'a Git call failed')
-      if (!senseless) ctx.errors.report(error, { method: 'SSH', route: String(logFields['route']) })
+      if (!senseless) ctx.monitoring.errors.report(error, { method: 'SSH', route: String(logFields['route']) })
       if (!senseless) streams.writeError(busy ? `${busy.message}. Please try again.` : 'Internal error')
     }
   }

@@ -30,7 +30,7 @@ export async function signInByDirectory(
     await (found ? ctx.access.throttle.succeeded(address, account) : ctx.access.throttle.failed(address, account))
     return found
   })
-  ctx.metrics.login('password', profile ? 'done' : 'refused')
+  ctx.monitoring.metrics.login('password', profile ? 'done' : 'refused')
   if (profile) return signOn(ctx, provider, profile, { remembered: remember })
   await recordRefusal(ctx, { login, user: null, address }, `${provider.name}: wrong name or password`)
   return null

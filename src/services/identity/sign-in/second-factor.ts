@@ -169,7 +169,7 @@ export async function giveSecondFactor(ctx: Context, { id, caller }: Session, gi
     return right
   })
   if (typeof matches !== 'boolean') return throttle.refuse(matches)
-  ctx.metrics.login('second factor', matches ? 'done' : 'refused')
+  ctx.monitoring.metrics.login('second factor', matches ? 'done' : 'refused')
   if (!matches) {
     await recordRefusal(ctx, { login: user.username, user, address }, 'wrong second factor')
     await recordFailedLogin(ctx.db, user.id)
@@ -186,7 +186,7 @@ export async function signInByKey(ctx: Context, given: KeyAnswer): Promise<Start
   if (wait > 0) return throttle.refuse(tooMany(wait))
   const userId = await redeemKey(ctx, null, given)
   const user = userId === null ? null : await getUser(ctx, userId)
-  ctx.metrics.login('second factor', user ? 'done' : 'refused')
+  ctx.monitoring.metrics.login('second factor', user ? 'done' : 'refused')
   if (user && maySignIn(user) && user.kind === 'human' && user.removal === null && !mustConfirm(ctx, user, await readSettings(ctx)))
     return startSession(ctx, user)
   await throttle.failed(address)

@@ -20,7 +20,7 @@ export const pageErrorForm = form({
     if (!view.settings.clientside_errtracker_enabled) throw noSuchRoute()
     const { count } = await ctx.access.counters.add(`page errors from ${ctx.origin?.address}`, WINDOW_S)
     if (count > MAX_REPORTS) throw tooMany(WINDOW_S)
-    ctx.errors.reportPage(input, ctx.origin?.userAgent ?? '')
+    ctx.monitoring.errors.reportPage(input, ctx.origin?.userAgent ?? '')
     return new Plain('text/plain; charset=utf-8', '')
   },
 })
