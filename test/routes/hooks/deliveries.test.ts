@@ -255,5 +255,7 @@ describe('a CI server', () => {
     await post(head, 'success')
     expect(answers).toEqual(['created', 'created'])
     await soon(async () => (await showRequest(t, request)).state === 'merged')
+    // the merge is a push, too: its status is posted while the service still runs
+    await soon(async () => answers.length === 3)
   })
 })
