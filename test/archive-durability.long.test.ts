@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 const ISSUES = 30
 /** Of random data, so that work on it takes longer than it takes to kill the service. */
-const BYTES = 24 * 1024 * 1024
+const BYTES = 12 * 1024 * 1024
 
 const headers = { 'private-token': TOKEN }
 const bodyOf = async (answer: Promise<Answer | null>) => (await answer)?.body

@@ -6,6 +6,7 @@ import http from 'node:http'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -115,6 +116,7 @@ describe('roost', () => {
   })
 
   it('runs the doctor, also with --repair, and backups beside a running service', async () => {
+    await useData()
     const service = roost()
     const url = await service.ready
     const token = (await roost(['token', 'create', 'root', '--scopes', 'api']).ended).stdout.trim()
@@ -324,6 +326,7 @@ describe('roost', () => {
     })
 
   it('serves SSH until it ends, however that is, and keeps its host keys (GS-6)', async () => {
+    await useData()
     const port = await freePort()
     const hostKeys = () => Promise.all(['ssh_host_ed25519_key', 'ssh_host_rsa_key'].map((name) => readFile(join(dataDir, 'ssh', name), 'utf8')))
     const service = roost([], { SSH_PORT: String(port) })
@@ -343,6 +346,7 @@ describe('roost', () => {
   })
 
   it('a port for SSH that was named must be free; without the default one it serves all else (GS-8)', async () => {
+    await useData()
     const other = createServer()
     const port = await new Promise<number>((resolve) => other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port)))
     const { code, stderr } = await roost([], { SSH_PORT: String(port) }).ended
@@ -372,6 +376,7 @@ describe('roost', () => {
   })
 
   it('works while more connections than it may have files open begin requests and do not end them (SEC-233)', async () => {
+    await useData()
     const service = roost([], { ROOST_ADMIN_TOKEN: 'main-token-0123456789' }, 520)
     const url = await service.ready
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
@@ -398,7 +403,10 @@ describe('roost', () => {
     await expect.poll(() => closed, { timeout: 20_000 }).toBeGreaterThanOrEqual(505 - 264)
     const statuses = new Set<number | undefined>()
     // an idle connection may be closed to make room, and a new one finds none
-    while (closed < sockets.length) statuses.add(await call('GET', '/projects/root%2Fone/repository/files/README.md?ref=main').catch(() => undefined))
+    while (closed < sockets.length) {
+      statuses.add(await call('GET', '/projects/root%2Fone/repository/files/README.md?ref=main').catch(() => undefined))
+      await sleep(20)
+    }
     statuses.add(await call('GET', '/projects/root%2Fone/repository/tree'))
     expect([...statuses].filter((status) => status !== undefined)).toEqual([200])
     agent.destroy()
@@ -414,6 +422,7 @@ describe('roost', () => {
   })
 
   it('refuses a port that is taken, and leaves the data folder free', async () => {
+    await useData()
     const other = createServer()
     const port = await new Promise<number>((resolve) => other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port)))
     const { code, stderr } = await roost([], { PORT: String(port) }).ended

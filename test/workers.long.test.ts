@@ -391,9 +391,9 @@ describe('a service of two workers', () => {
   it('a worker that gets SIGTERM ends in order, and is replaced (SEC-195)', async () => {
     const victim = log().findLast(({ worker, msg }) => worker === 1 && msg === 'request')?.pid as number
     process.kill(victim, 'SIGTERM')
-    await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 10_000, interval: 250 }).toBe(2)
     expect(log().find(({ ended }) => ended === victim)).toMatchObject({ worker: 1, code: 0, signal: null })
-    await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 10_000, interval: 250 }).toBe(2)
   })
 
   it('replaces a worker that cannot start git, while the other can (SEC-231)', async () => {
@@ -403,10 +403,10 @@ describe('a service of two workers', () => {
     const spawners = descendantsOf(victim)
     expect(spawners).not.toEqual([])
     for (const spawner of spawners) process.kill(spawner, 'SIGSTOP')
-    await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 60_000 }).toBe(before + 1)
+    await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 60_000, interval: 250 }).toBe(before + 1)
     for (const spawner of spawners) process.kill(spawner, 'SIGCONT')
     expect(log().find(({ ended }) => ended === victim)).toMatchObject({ worker: 1 })
-    await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 20_000 }).toBe(2)
+    await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 20_000, interval: 250 }).toBe(2)
     await connectToAll()
     expect((await through(1, '/-/readiness')).status).toBe(200)
   })

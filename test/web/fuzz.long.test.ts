@@ -12,7 +12,7 @@ import { fieldsOf } from '../support/input-fields.js'
 
 const t = testApp()
 /** How long forms are sent; an hour of it is `ROOST_FUZZ_SECONDS=3600`. */
-const SECONDS = Number(process.env['ROOST_FUZZ_SECONDS'] ?? 45)
+const SECONDS = Number(process.env['ROOST_FUZZ_SECONDS'] ?? 20)
 const SEED = Number(process.env['ROOST_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
 /** Marks an element that a text has made. */
