@@ -147,7 +147,7 @@ describe('what emoji count for', () => {
       updated_at: new Date(),
     }
     await t.ctx.db.write.insert(awardEmoji).values(people.map((user) => ({ ...given, user_id: user.id })))
-    expect((await ask()).length).toBe(few.length)
+    expect(await ask()).toEqual(few)
   })
 
   it('emoji are deleted with their project', async () => {

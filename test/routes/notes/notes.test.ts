@@ -200,7 +200,7 @@ describe('lists of notes', () => {
       })),
     )
     const many = [await ask('notes'), await ask('discussions')]
-    expect(many.map((texts) => texts.length)).toEqual(few.map((texts) => texts.length))
+    expect(many).toEqual(few)
     expect((await t.api('get', `${path}/notes?per_page=100`, project.creator).expect(200)).body).toHaveLength(100)
   })
 })
