@@ -236,6 +236,12 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
   })
 }
 
+/**
+ * Listeners of one event of a response above which Node warns on standard error, beside the log. A large list has eleven
+ * that wait for its end: those of Fastify, of its stream, of the queue for large responses and of the log.
+ */
+const MAX_RESPONSE_LISTENERS = 20
+
 /** Logs and counts each request; Git requests do so themselves. */
 function recordRequests(app: FastifyInstance, ctx: Pick<Context, 'log' | 'monitoring'>): void {
   const record = (request: FastifyRequest, reply: FastifyReply) => {
@@ -246,6 +252,7 @@ function recordRequests(app: FastifyInstance, ctx: Pick<Context, 'log' | 'monito
     ctx.monitoring.metrics.request(method, servedBy(request) ?? 'none', sentStatus(reply.raw), reply.elapsedTime / 1000)
   }
   app.addHook('onRequest', (request, reply, done) => {
+    reply.raw.setMaxListeners(MAX_RESPONSE_LISTENERS)
     // also fires when the client disconnects before the response
     reply.raw.once('close', () => record(request, reply))
     done()

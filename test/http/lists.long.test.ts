@@ -1,11 +1,20 @@
 // @module-tag long
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { aProject, type TestProject } from '../support/factories.js'
 
 const t = testApp()
+
+/** What Node writes on standard error, beside the log, which is JSON. */
+const warnings: string[] = []
+const keepWarning = ({ message }: Error) => void warnings.push(message)
+beforeAll(() => void process.on('warning', keepWarning))
+afterAll(() => {
+  process.off('warning', keepWarning)
+  expect(warnings).toEqual([])
+})
 
 const MIB = 1024 * 1024
 /** As JSON 1.8 MB: five are more than a list answers. */
