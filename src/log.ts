@@ -26,3 +26,8 @@ export function createLog(level: string, { shared = false } = {}): Logger {
     pino.destination({ dest: 2, sync: false, ...(shared && { maxWrite: ATOMIC_WRITE_BYTES }) }),
   )
 }
+
+/** Writes warnings of Node into the log; Node prints them as text, between the lines of JSON. */
+export function logWarnings(log: Logger): void {
+  process.removeAllListeners('warning').on('warning', (warning) => log.warn({ err: warning }, 'a warning of Node'))
+}

@@ -451,6 +451,27 @@ it('kill -9 of the parent ends its workers and all they have started (SEC-195)',
   }
 })
 
+it.each([1, 2])('what Node warns of is a line of the log in each process, with %i workers', async (workers) => {
+  const database = await createTestDatabase()
+  const warning = 'setTimeout(()=>process.emitWarning(`unusual`),2000).unref()'
+  const environment = { DATABASE_URL: database.url, ROOST_WORKERS: String(workers), NODE_OPTIONS: `--import=data:text/javascript,${warning}` }
+  const service = await startService(join(freshFolder(), 'data'), environment)
+  try {
+    const said = () =>
+      service
+        .log()
+        .trim()
+        .split('\n')
+        .filter((line) => !line.startsWith('Roost is ready'))
+        .map((line) => JSON.parse(line))
+    const line = { level: 40, msg: 'a warning of Node', err: { message: 'unusual', name: 'Warning' } }
+    await expect.poll(said, { timeout: 10_000 }).toMatchObject(Array(workers === 1 ? 1 : 1 + workers).fill(line))
+  } finally {
+    await service.end('SIGTERM')
+    await database.drop()
+  }
+})
+
 describe('a start with several workers', () => {
   it('tries again with a worker whose connection to the database fails (SEC-231)', async () => {
     const database = await createTestDatabase()

@@ -9,7 +9,7 @@ import type { Context } from '../context.js'
 import { holderPid } from '../db/postgres/index.js'
 import { loadOrCreateHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
-import { createLog } from '../log.js'
+import { createLog, logWarnings } from '../log.js'
 import { sshFolder } from '../transport/ssh/client.js'
 import { openSshAt } from '../transport/ssh/reopening.js'
 import { createSocketLocation, type SocketLocation } from '../transport/ssh/socket-location.js'
@@ -32,6 +32,7 @@ type ResolvedConfig = Config & { baseUrl: string }
 /** Starts the service; resolves after a first successful request. Signals shut it down. */
 export async function serve(environmentConfig: Config): Promise<void> {
   const lifecycle = new Lifecycle(createLog(environmentConfig.logLevel))
+  logWarnings(lifecycle.log)
   await lifecycle.untilStarted(start(environmentConfig, lifecycle))
 }
 

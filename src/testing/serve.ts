@@ -11,7 +11,7 @@ import { Failure, failureText } from '../failures.js'
 import { memoryFolder } from '../lib/files/memory-folder.js'
 import { isRunning } from '../lib/is-running.js'
 import { StartFault } from '../lib/start-fault.js'
-import { createLog } from '../log.js'
+import { createLog, logWarnings } from '../log.js'
 import { preparePostgres } from './postgres.js'
 import { parseSeed, readSeedFile } from './seed/read.js'
 import type { World } from './world.js'
@@ -39,6 +39,7 @@ export interface TestOptions {
 /** Serves worlds for tests and their control channel; all data is removed at the end. */
 export async function serveForTests(options: TestOptions): Promise<void> {
   const log = createLog(configIn('', options)({ name: options.world, first: true }).logLevel)
+  logWarnings(log)
   const lifecycle = new Lifecycle(log)
   await lifecycle.untilStarted(start(options, lifecycle))
 }

@@ -3,7 +3,7 @@ import type { Config } from '../../config.js'
 import type { Context } from '../../context.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { unavailableIn } from '../../lib/unavailable.js'
-import { createLog } from '../../log.js'
+import { createLog, logWarnings } from '../../log.js'
 import { openConnections } from '../database.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from '../lifecycle.js'
 import { listen, loadProgram, openService, stopServing } from '../open-service.js'
@@ -20,6 +20,7 @@ export async function serveAsWorker(environmentConfig: Config): Promise<void> {
   if (!process.connected) throw new StartFault('a worker is started by its parent only: set ROOST_WORKERS')
   const link = new ParentLink(process)
   const log = createLog(environmentConfig.logLevel, { shared: true })
+  logWarnings(log)
   const lifecycle = new Lifecycle(log)
   const started = start(environmentConfig, lifecycle, link)
   // a terminal sends these to the whole process group; the parent decides when to stop
