@@ -1,11 +1,12 @@
 // Installs Roost as users do, as the package that would be published and by the steps of the Dockerfile, and runs it.
 // The last line is "N passed, N failed".
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -111,11 +112,10 @@ const lastOf = (wanted) => instructions.findLast(({ name }) => name === wanted).
 /**
  * Runs the steps of the Dockerfile in a folder, except those that need an image: Debian packages, accounts and /data.
  */
-function buildImage(image) {
+async function buildImage(image) {
   mkdirSync(image)
   for (const { name, args } of instructions) {
-    if (name === 'RUN' && !/apt-get|\/data/.test(args))
-      execFileSync('sh', ['-c', args], { cwd: image, env: environment, stdio: ['ignore', 'ignore', 'pipe'], timeout: 300_000 })
+    if (name === 'RUN' && !/apt-get|\/data/.test(args)) await shell(args, image)
     if (name !== 'COPY' || args.startsWith('--from')) continue
     const words = args.split(' ')
     const target = words.pop()
@@ -158,53 +158,60 @@ function cloned(name) {
   return checkout
 }
 
-const shell = (script, cwd, more = {}) =>
-  execFileSync('sh', ['-c', script], { cwd, env: { ...environment, ...more }, encoding: 'utf8', timeout: 600_000, stdio: ['ignore', 'pipe', 'pipe'] })
+/** Resolves with what the commands print; they run beside others. */
+const shell = async (script, cwd, more = {}) => {
+  const running = promisify(execFile)('sh', ['-c', script], { cwd, env: { ...environment, ...more }, timeout: 600_000, maxBuffer: 64 * 1024 * 1024 })
+  running.child.stdin.end()
+  return (await running).stdout
+}
 
-const [makePackage, installPackage] = documentedCommands('docs/installation.md', 'As a package')
-const packed = cloned('packed')
-await check('the package as documented, in a fresh clone, below 4 MiB', () => {
-  shell(makePackage, packed)
-  const [name, ...others] = readdirSync(packed).filter((file) => file.endsWith('.tgz'))
-  expect(name !== undefined && others.length === 0, 'no package was made')
-  const { size } = statSync(join(packed, name))
-  expect(size < LARGEST, `${size} bytes`)
-  return `${name}, ${size} bytes`
-})
-await check('its installation as documented', () => {
-  shell(installPackage, packed, { npm_config_prefix: join(folder, 'prefix'), npm_config_prefer_offline: 'true' })
-  rmSync(packed, { recursive: true })
-})
-const installed = new Installed([join(folder, 'prefix/bin/roost')])
-await check('roost version', () => installed.run('version'))
-await check('roost serves, with its own database', () => installed.serves())
-await check('roost doctor', () => installed.run('doctor'))
+async function packageIsInstalled() {
+  const [makePackage, installPackage] = documentedCommands('docs/installation.md', 'As a package')
+  const packed = cloned('packed')
+  await check('the package as documented, in a fresh clone, below 4 MiB', async () => {
+    await shell(makePackage, packed)
+    const [name, ...others] = readdirSync(packed).filter((file) => file.endsWith('.tgz'))
+    expect(name !== undefined && others.length === 0, 'no package was made')
+    const { size } = statSync(join(packed, name))
+    expect(size < LARGEST, `${size} bytes`)
+    return `${name}, ${size} bytes`
+  })
+  await check('its installation as documented', async () => {
+    await shell(installPackage, packed, { npm_config_prefix: join(folder, 'prefix'), npm_config_prefer_offline: 'true' })
+    rmSync(packed, { recursive: true })
+  })
+  await check('roost version', () => installed.run('version'))
+  await check('roost serves, with its own database', () => installed.serves())
+  await check('roost doctor', () => installed.run('doctor'))
+}
 
-await check('the quick start of the README, as it stands', async () => {
-  const checkout = cloned('checkout')
-  const [start, ...others] = documentedCommands('README.md', 'Quick start')
-  // uses any port if 8080 is taken
-  const port = await freePort()
-  const env = { ...environment, PORT: String(port), SSH_PORT: '' }
-  const child = spawn('sh', ['-c', start], { cwd: checkout, env, stdio: ['ignore', 'pipe', 'ignore'] })
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  try {
-    await new Promise((resolve, reject) => {
-      child.stdout.on('data', (text) => String(text).includes('Roost is ready') && resolve())
-      void ended.then((code) => reject(new Error(`it ended with ${code}`)))
-    })
-    const script = ['set -e', ...others].join('\n').replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
-    const log = shell(script, checkout, { PORT: String(port), SSH_PORT: '' })
-    expect(/[0-9a-f]{7} .+\n$/.test(log), log)
-    return `${others.length + 1} commands`
-  } finally {
-    child.kill('SIGTERM')
-    await ended
-  }
-})
+const checkoutRuns = () =>
+  check('the quick start of the README, as it stands', async () => {
+    const checkout = cloned('checkout')
+    const [start, ...others] = documentedCommands('README.md', 'Quick start')
+    // uses any port if 8080 is taken
+    const port = await freePort()
+    const env = { ...environment, PORT: String(port), SSH_PORT: '' }
+    const child = spawn('sh', ['-c', start], { cwd: checkout, env, stdio: ['ignore', 'pipe', 'ignore'] })
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    try {
+      await new Promise((resolve, reject) => {
+        child.stdout.on('data', (text) => String(text).includes('Roost is ready') && resolve())
+        void ended.then((code) => reject(new Error(`it ended with ${code}`)))
+      })
+      const script = ['set -e', ...others].join('\n').replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
+      const log = await shell(script, checkout, { PORT: String(port), SSH_PORT: '' })
+      expect(/[0-9a-f]{7} .+\n$/.test(log), log)
+      return `${others.length + 1} commands`
+    } finally {
+      child.kill('SIGTERM')
+      await ended
+    }
+  })
 
 const image = join(folder, 'image')
-await check('the steps of the Dockerfile', () => buildImage(image))
+const installed = new Installed([join(folder, 'prefix/bin/roost')])
+await Promise.all([packageIsInstalled(), checkoutRuns().then(() => check('the steps of the Dockerfile', () => buildImage(image)))])
 await check('what they make serves beside another Postgres, and its health check passes', async () => {
   const command = JSON.parse(lastOf('CMD')).map((word) => (word.endsWith('.mjs') ? join(image, word) : word))
   const [node, ...healthy] = JSON.parse(lastOf('HEALTHCHECK').replace(/^.*?CMD /, ''))
