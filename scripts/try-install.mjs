@@ -115,7 +115,7 @@ const lastOf = (wanted) => instructions.findLast(({ name }) => name === wanted).
 async function buildImage(image) {
   mkdirSync(image)
   for (const { name, args } of instructions) {
-    if (name === 'RUN' && !/apt-get|\/data/.test(args)) await shell(args, image)
+    if (name === 'RUN' && !/apt-get|\/data/.test(args)) await shell(args, image, {}, 300_000)
     if (name !== 'COPY' || args.startsWith('--from')) continue
     const words = args.split(' ')
     const target = words.pop()
@@ -159,8 +159,8 @@ function cloned(name) {
 }
 
 /** Resolves with what the commands print; they run beside others. */
-const shell = async (script, cwd, more = {}) => {
-  const running = promisify(execFile)('sh', ['-c', script], { cwd, env: { ...environment, ...more }, timeout: 600_000, maxBuffer: 64 * 1024 * 1024 })
+const shell = async (script, cwd, more = {}, timeout = 600_000) => {
+  const running = promisify(execFile)('sh', ['-c', script], { cwd, env: { ...environment, ...more }, timeout })
   running.child.stdin.end()
   return (await running).stdout
 }

@@ -237,8 +237,8 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
 }
 
 /**
- * Listeners of one event of a response above which Node warns on standard error, beside the log. A large list has eleven
- * that wait for its end: those of Fastify, of its stream, of the queue for large responses and of the log.
+ * Listeners of one event of a response above which Node warns of a leak. A large list has eleven that wait for its end:
+ * those of Fastify, of its stream, of the queue for large responses and of the log.
  */
 const MAX_RESPONSE_LISTENERS = 20
 

@@ -7,7 +7,7 @@ import { aProject, type TestProject } from '../support/factories.js'
 
 const t = testApp()
 
-/** What Node writes on standard error, beside the log, which is JSON. */
+/** What Node warns of, such as too many listeners of a response. */
 const warnings: string[] = []
 const keepWarning = ({ message }: Error) => void warnings.push(message)
 beforeAll(() => void process.on('warning', keepWarning))

@@ -116,13 +116,10 @@ function formsOn(page: string, $: CheerioAPI, project: TestProject): Offered[] {
     })
 }
 
-/**
- * The forms of a project that a role is offered, each with the first page that has it: all, or until those that are
- * wanted are found. The pages where they may be are read first.
- */
-async function offeredTo(role: Role, project: TestProject, wanted?: string[], likely: string[] = []): Promise<Map<string, Offered>> {
+/** The forms of a project that a role is offered, each with the first page that has it: all, or until these are found. */
+async function offeredTo(role: Role, project: TestProject, wanted?: string[]): Promise<Map<string, Offered>> {
   const seen = new Set<string>()
-  const declared = pages
+  const queue = pages
     .filter(({ at }) => at.startsWith('P'))
     .map(({ at }) =>
       at
@@ -130,7 +127,6 @@ async function offeredTo(role: Role, project: TestProject, wanted?: string[], li
         .replace(/:[a-z_]+(\([^)]*\))?/g, (name) => (name === ':sha' ? 'topic' : '1'))
         .replace('*', 'main/a.txt'),
     )
-  const queue = [...likely, ...declared]
   const found = new Map<string, Offered>()
   for (let path = queue.shift(); path !== undefined && seen.size < 1_500 && !wanted?.every((name) => found.has(name)); path = queue.shift()) {
     if (seen.has(path)) continue
@@ -296,9 +292,7 @@ it('forms are offered to those whom the API allows what they do, and to no other
     let places: Map<string, Offered>
     const renew = async (wanted: string[]) => {
       fresh = await makeProject()
-      // most are where they are in the first project
-      const likely = wanted.map((name) => String(offered[role].get(name)?.page).replace(project.fullPath, fresh.fullPath))
-      places = await offeredTo(role, fresh, wanted, likely)
+      places = await offeredTo(role, fresh, wanted)
     }
     const send = async (name: string) => {
       const page = places.get(name)?.page
