@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { GitFault, RefChanged, RefNameConflict } from '../../src/git/errors.js'
 import { RefUpdates, writeHead } from '../../src/git/refs/ref-updates.js'
+import { removeStaleLocks } from '../../src/git/storage/leftovers.js'
 import { type Oid, ZERO } from '../../src/git/types.js'
 import { rounds } from '../support/rounds.js'
 import { committed, git, gitAsync, workshop } from './support.js'
@@ -48,6 +51,22 @@ describe('locks that killed processes left (SEC-159)', () => {
     await refs.update(directory, update)
     impatient.close()
     expect(existsSync(lock)).toBe(false)
+  })
+
+  it('is removed while processes that only read the repository end', async () => {
+    const directory = await repository()
+    const paths = Array.from({ length: 8 }, (_, i) => `refs/heads/${i}.lock`)
+    for (let i = 0; i < 15; i++) {
+      const readers = Array.from({ length: 16 }, () => spawn('git', ['cat-file', '--batch'], { cwd: directory, stdio: ['pipe', 'ignore', 'ignore'] }))
+      await Promise.all(readers.map((reader) => once(reader, 'spawn')))
+      for (const path of paths) await writeFile(join(directory, path), '')
+      const removed = removeStaleLocks(directory, { shared: false, paths })
+      for (const reader of readers) {
+        await sleep(1)
+        reader.kill('SIGKILL')
+      }
+      expect(await removed).toEqual(paths)
+    }
   })
 
   it('is left to others for as long as they may hold it, where other machines use the storage', async () => {
