@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const [first, second] = [join(folder, 'first'), join(folder, 'second')]
 const t = testApp({ STORAGES: `default=${first},second=${second}` })
 
-const FAST = { circuitbreaker_check_interval: 0, circuitbreaker_failure_count_threshold: 2, circuitbreaker_storage_timeout: 1 }
+const FAST = { circuitbreaker_check_interval: 0, circuitbreaker_failure_count_threshold: 2 }
 let sound: TestProject
 let broken: TestProject
 /** Another process on the same database. */
@@ -213,6 +213,7 @@ describe('a storage that fails (SEC-188)', () => {
   })
 
   it('one that hangs fails when its time is over, and takes no more threads by that', async () => {
+    await setSettings(t.ctx, { ...FAST, circuitbreaker_storage_timeout: 1 })
     const marker = join(second, '.roost-storage')
     await rename(marker, `${marker}.away`)
     await run('mkfifo', [marker], { cwd: second, env: process.env })
