@@ -142,16 +142,27 @@ describe('users', () => {
     expect((await signedIn({ ...root, username: 'grace', password: 'a good password' })).page?.at).toBe('/dashboard')
   })
 
-  it('offers neither a block nor the removal of the last administrator (SEC-123)', async () => {
+  it('offers neither a block, the removal nor a loss of rights of the last administrator (SEC-123)', async () => {
     const offered = async () => {
       const { $ } = await admin.open(`/admin/users/${root.username}`)
-      return [$('button:contains("Block")').length, $('input[name=confirm]').length, $('p:contains("only administrator")').length]
+      const edit = await admin.open(`/admin/users/${root.username}/edit`)
+      return {
+        block: $('button:contains("Block")').length,
+        removal: $('input[name=confirm]').length,
+        access: edit.$('select[name="user[admin]"] option').length,
+        hints: $('p:contains("only administrator")').length + edit.$('p:contains("only administrator")').length,
+      }
     }
-    expect(await offered()).toEqual([0, 0, 1])
+    const [alone, beside] = [
+      { block: 0, removal: 0, access: 1, hints: 2 },
+      { block: 1, removal: 1, access: 2, hints: 0 },
+    ]
+    expect(await offered()).toEqual(alone)
+    expect((await admin.submit('Save changes')).text).toContain('The account is saved.')
     const second = await anAdmin(t.ctx)
-    expect(await offered()).toEqual([1, 1, 0])
+    expect(await offered()).toEqual(beside)
     await t.api('post', `/users/${second.id}/block`, root).expect(201)
-    expect(await offered()).toEqual([0, 0, 1])
+    expect(await offered()).toEqual(alone)
   })
 
   it('are edited, blocked and unblocked, confirmed, and get a temporary password', async () => {

@@ -54,18 +54,23 @@ export const ListForm = ({ view, action, name, label, value, orders, order, filt
   </SearchForm>
 )
 
+interface KindsProps {
+  view: PageView
+  user?: UserRecord
+  /** They are the last active administrator. */
+  last?: boolean
+}
+
 /** What an account may do. */
-export const Kinds = ({ view, user }: { view: PageView; user?: UserRecord }) => (
+export const Kinds = ({ view, user, last = false }: KindsProps) => (
   <>
     <SelectField
       view={view}
       name="user[admin]"
       label="Access"
       value={user?.admin ? '1' : '0'}
-      choices={[
-        { value: '0', label: 'Regular' },
-        { value: '1', label: 'Administrator: may do and see everything' },
-      ]}
+      {...(last && { hint: 'The only administrator keeps these rights: make somebody else one first.' })}
+      choices={[...(last ? [] : [{ value: '0', label: 'Regular' }]), { value: '1', label: 'Administrator: may do and see everything' }]}
     />
     <Checkbox
       view={view}

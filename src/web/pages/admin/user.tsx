@@ -284,7 +284,8 @@ export const editUserPage = page({
   access: adminPage,
   input: z.object(named),
   async show({ ctx, input, view }) {
-    const user = await loadUser(ctx, (await accountOf(ctx, input)).id)
+    const found = await accountOf(ctx, input)
+    const [user, last] = await Promise.all([loadUser(ctx, found.id), isLastAdministrator(ctx, found)])
     return {
       title: `Edit ${user.name}`,
       body: (
@@ -309,7 +310,7 @@ export const editUserPage = page({
               hint="A new one counts as confirmed; the present one stays as a further address."
               required
             />
-            <Kinds view={view} user={user} />
+            <Kinds view={view} user={user} last={last} />
             <Submit label="Save changes" />
           </FormTag>
         </AdminLayout>
