@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from './build.mjs'
 import { packaged } from './dependencies.mjs'
+import { REVISION, revisionOf } from './revision.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const manifest = `${JSON.stringify(packaged(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))), null, 2)}\n`
@@ -19,6 +20,8 @@ else {
     const [{ files }] = JSON.parse(pack(root, '--dry-run', '--json'))
     for (const { path } of files) cpSync(join(root, path), join(folder, path))
     writeFileSync(join(folder, 'package.json'), manifest)
+    const revision = revisionOf(root)
+    if (revision) writeFileSync(join(folder, REVISION), revision)
     process.stdout.write(pack(folder, '--pack-destination', root))
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from './build.mjs'
 import { endWithLauncher } from './launcher.mjs'
+import { revisionOf } from './revision.mjs'
 
 if (Number(process.versions.node.split('.')[0]) < 20) {
   process.stderr.write(`roost: Node 20 or newer is needed, this is ${process.version}\n`)
@@ -10,6 +11,7 @@ if (Number(process.versions.node.split('.')[0]) < 20) {
 try {
   const program = await build()
   process.setSourceMapsEnabled(true)
+  process.env.ROOST_REVISION ||= revisionOf(fileURLToPath(new URL('..', import.meta.url))) ?? ''
   const command = process.argv[2] ?? 'serve'
   // a test server ends with the process that started it
   if (command === 'test' || (command === 'serve' && process.env.npm_lifecycle_event)) endWithLauncher()

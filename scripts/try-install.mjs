@@ -93,7 +93,7 @@ class Installed {
       expect(answer.status === 200 && (await answer.json()).username === 'root', `GET /user is ${answer.status}`)
       const page = await fetch(`${url}/api/docs`)
       expect(page.status === 200, `GET /api/docs is ${page.status}`)
-      await more(url)
+      await more(url, token)
     } finally {
       const code = await end()
       expect(code === 0, `it ended with ${code}`)
@@ -168,6 +168,7 @@ const shell = async (script, cwd, more = {}, timeout = 600_000) => {
 async function packageIsInstalled() {
   const [makePackage, installPackage] = documentedCommands('docs/installation.md', 'As a package')
   const packed = cloned('packed')
+  let commit
   await check('the package as documented, in a fresh clone, below 4 MiB', async () => {
     await shell(makePackage, packed)
     const [name, ...others] = readdirSync(packed).filter((file) => file.endsWith('.tgz'))
@@ -177,11 +178,17 @@ async function packageIsInstalled() {
     return `${name}, ${size} bytes`
   })
   await check('its installation as documented', async () => {
+    commit = execFileSync('git', ['rev-parse', '--short=11', 'HEAD'], { cwd: packed, encoding: 'utf8' }).trim()
     await shell(installPackage, packed, { npm_config_prefix: join(folder, 'prefix'), npm_config_prefer_offline: 'true' })
     rmSync(packed, { recursive: true })
   })
   await check('roost version', () => installed.run('version'))
-  await check('roost serves, with its own database', () => installed.serves())
+  await check('roost serves, with its own database, and names its commit', () =>
+    installed.serves(async (url, token) => {
+      const { revision } = await (await fetch(`${url}/api/v4/version`, { headers: { 'private-token': token } })).json()
+      expect(revision === commit, `the revision is ${revision}, not ${commit}`)
+    }),
+  )
   await check('roost doctor', () => installed.run('doctor'))
 }
 

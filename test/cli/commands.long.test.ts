@@ -3,12 +3,14 @@ import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Secret, TOTP } from 'otpauth'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, type Service, startService } from '../../bench/kill.mjs'
 import { build } from '../../scripts/build.mjs'
 import { TestBrowser } from '../support/browser.js'
+import { gitOut } from '../support/clients/git-client.js'
 import { roostOn } from '../support/command.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'commands-'))
@@ -249,6 +251,11 @@ describe('roost completion', () => {
     expect(await completed('user', 'create', '--pa')).toEqual(['--password-stdin'])
     expect(await completed('completion', 'z')).toEqual(['zsh'])
   })
+})
+
+it('the service reports the commit that it is made of', async () => {
+  const commit = await gitOut(fileURLToPath(new URL('../..', import.meta.url)), 'rev-parse', '--short=11', 'HEAD')
+  expect((await call(service.url, 'GET', '/version'))?.body).toMatchObject({ version: '13.12.0', revision: commit })
 })
 
 it('roost version prints that of the package', async () => {
