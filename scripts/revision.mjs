@@ -11,7 +11,8 @@ export function revisionOf(root) {
     if (!existsSync(join(root, 'src'))) return readFileSync(join(root, REVISION), 'utf8')
     if (!existsSync(join(root, '.git'))) return undefined
     const options = { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }
-    return execFileSync('git', ['rev-parse', '--short=11', 'HEAD'], options).trim()
+    // what an unfit git prints is no commit
+    return /^[0-9a-f]{11,40}$/m.exec(execFileSync('git', ['rev-parse', '--short=11', 'HEAD'], options))?.[0]
   } catch {
     return undefined
   }
