@@ -11,8 +11,10 @@ export function revisionOf(root) {
     if (!existsSync(join(root, 'src'))) return readFileSync(join(root, REVISION), 'utf8')
     if (!existsSync(join(root, '.git'))) return undefined
     const options = { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }
+    // the service may run as another account than that of the checkout
+    const commit = execFileSync('git', ['-c', 'safe.directory=*', 'rev-parse', '--short=11', 'HEAD'], options)
     // what an unfit git prints is no commit
-    return /^[0-9a-f]{11,40}$/m.exec(execFileSync('git', ['rev-parse', '--short=11', 'HEAD'], options))?.[0]
+    return /^[0-9a-f]{11,40}$/m.exec(commit)?.[0]
   } catch {
     return undefined
   }

@@ -11,8 +11,8 @@ if (Number(process.versions.node.split('.')[0]) < 20) {
 try {
   const program = await build()
   process.setSourceMapsEnabled(true)
-  process.env.ROOST_REVISION ||= revisionOf(fileURLToPath(new URL('..', import.meta.url))) ?? ''
   const command = process.argv[2] ?? 'serve'
+  if (command === 'serve' || command === 'test') process.env.ROOST_REVISION ||= revisionOf(fileURLToPath(new URL('..', import.meta.url))) ?? ''
   // a test server ends with the process that started it
   if (command === 'test' || (command === 'serve' && process.env.npm_lifecycle_event)) endWithLauncher()
   await import(pathToFileURL(program).href)

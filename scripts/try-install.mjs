@@ -168,7 +168,7 @@ const shell = async (script, cwd, more = {}, timeout = 600_000) => {
 async function packageIsInstalled() {
   const [makePackage, installPackage] = documentedCommands('docs/installation.md', 'As a package')
   const packed = cloned('packed')
-  let commit
+  const commit = execFileSync('git', ['rev-parse', '--short=11', 'HEAD'], { cwd: packed, encoding: 'utf8' }).trim()
   await check('the package as documented, in a fresh clone, below 4 MiB', async () => {
     await shell(makePackage, packed)
     const [name, ...others] = readdirSync(packed).filter((file) => file.endsWith('.tgz'))
@@ -178,7 +178,6 @@ async function packageIsInstalled() {
     return `${name}, ${size} bytes`
   })
   await check('its installation as documented', async () => {
-    commit = execFileSync('git', ['rev-parse', '--short=11', 'HEAD'], { cwd: packed, encoding: 'utf8' }).trim()
     await shell(installPackage, packed, { npm_config_prefix: join(folder, 'prefix'), npm_config_prefer_offline: 'true' })
     rmSync(packed, { recursive: true })
   })

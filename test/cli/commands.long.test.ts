@@ -254,7 +254,7 @@ describe('roost completion', () => {
 })
 
 it('the service reports the commit that it is made of', async () => {
-  const commit = await gitOut(fileURLToPath(new URL('../..', import.meta.url)), 'rev-parse', '--short=11', 'HEAD')
+  const commit = await gitOut(fileURLToPath(new URL('../..', import.meta.url)), '-c', 'safe.directory=*', 'rev-parse', '--short=11', 'HEAD')
   expect((await call(service.url, 'GET', '/version'))?.body).toMatchObject({ version: '13.12.0', revision: commit })
 })
 

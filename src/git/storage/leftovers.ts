@@ -284,7 +284,7 @@ async function listProcesses(folder?: string): Promise<ProcessUse[] | null> {
     if (folder === undefined) for (const fd of await readdir(`/proc/${id}/fd`).catch(() => [])) open.push(await target(`/proc/${id}/fd/${fd}`))
     const command = await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')
     const state = processStat(Number(id))
-    // a process that is ending has no command line left, and soon no entry here
+    // a process that ends, or begins its program, has no command line and holds nothing; soon after its end it has no entry
     if (command === '' || state === null || state.ended) continue
     const started = booted + Number(state.started) * 10 // in ticks of 10 ms since boot
     uses.push({ group: state.group, cwd, open, command: gitCommand(command.split('\0')), started: Number.isFinite(started) ? started : 0 })
