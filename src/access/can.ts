@@ -45,12 +45,9 @@ export interface ProjectPolicyInput {
   }
 }
 
-/**
- * Whether the caller may see the project; if not, it is 404 (G-65, AC-6). Only owners and administrators see one that
- * waits for its removal (SEC-245).
- */
+/** Whether the caller may see the project; if not, it is 404 (G-65, AC-6), as a deleted one is for everybody (SEC-245). */
 export function seesProject({ user, level, project }: ProjectPolicyInput): boolean {
-  if (project.marked_for_deletion_at) return effectiveLevel({ user, level }) >= LEVELS.owner
+  if (project.marked_for_deletion_at) return false
   return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
@@ -66,7 +63,13 @@ const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
 
-/** What an owner may do with what waits for its removal; restoring and removing are the same ability (SEC-245). */
+/**
+ * Whether the caller may see, restore and remove what waits for its removal, where that is asked for (PR-30, SEC-245): as
+ * an owner or administrator.
+ */
+export const restores = (input: Pick<ProjectPolicyInput, 'user' | 'level'>) => effectiveLevel(input) >= LEVELS.owner
+
+/** What those may do with it; restoring and removing are the same ability. */
 const KEPT_PROJECT_ABILITIES: ReadonlySet<string> = new Set<ProjectAbility>(['read_project', 'remove_project'])
 const KEPT_GROUP_ABILITIES: ReadonlySet<string> = new Set<GroupAbility>(['read_group', 'remove_group'])
 
@@ -96,9 +99,9 @@ export const isFeatureOpen = (switchLevel: number, { user, level }: Pick<Project
  * Whether the caller has an ability on a project. `visibleProjects` is the SQL counterpart for seeing a project.
  */
 export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): boolean {
-  if (!seesProject(input)) return false
   const { user, project } = input
-  if (project.marked_for_deletion_at && !KEPT_PROJECT_ABILITIES.has(ability)) return false
+  if (project.marked_for_deletion_at) return restores(input) && KEPT_PROJECT_ABILITIES.has(ability)
+  if (!seesProject(input)) return false
   if (project.archived && prohibitions['archived']?.has(ability)) return false
   for (const [state, feature] of FEATURE_SWITCHES) if (!isFeatureOpen(project[feature], input) && prohibitions[state]?.has(ability)) return false
   const level = effectiveLevel(input)
@@ -216,11 +219,10 @@ export interface GroupPolicyInput {
 
 /**
  * Whether the caller may see the group: it is public, or internal for users who are not external, or the caller is a
- * member, sees one of its projects, or is an administrator (G-67). Only owners and administrators see one that waits for
- * its removal (SEC-245).
+ * member, sees one of its projects, or is an administrator (G-67). Nobody sees one that waits for its removal (SEC-245).
  */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupPolicyInput): boolean {
-  if (group.marked_for_deletion_at) return effectiveLevel({ user, level }) >= LEVELS.owner
+  if (group.marked_for_deletion_at) return false
   return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }
 
@@ -238,8 +240,8 @@ function chosenLevel({ project_creation_level, subgroup_creation_level }: Creati
 const CREATION_LEVELS = { noone: Number.POSITIVE_INFINITY, ...LEVELS }
 
 export function canGroup(input: GroupPolicyInput & { group: CreationLevels }, ability: GroupAbility): boolean {
+  if (input.group.marked_for_deletion_at) return restores(input) && KEPT_GROUP_ABILITIES.has(ability)
   if (!seesGroup(input)) return false
-  if (input.group.marked_for_deletion_at && !KEPT_GROUP_ABILITIES.has(ability)) return false
   const level = effectiveLevel(input)
   return (level > 0 ? level : input.user ? -1 : -2) >= (chosenLevel(input.group, ability) ?? requiredGroupLevel(ability))
 }

@@ -10,9 +10,9 @@ import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
 import type { ActorUser, Caller, SignedIn } from './actor.js'
-import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, seesGroup, seesProject } from './can.js'
+import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, restores, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
-import { holdsVisibleProject, seenProject, type ViewerKind, viewerKindOf } from './visible.js'
+import { holdsVisibleProject, type ViewerKind, viewerKindOf, visibleOrRestorableProject, visibleProject } from './visible.js'
 
 const nothing = z.object({})
 
@@ -101,12 +101,19 @@ export interface ProjectSubject extends ProjectPolicyInput {
   can(ability: ProjectAbility): boolean
 }
 
-/** `viewer` undefined: also a project that the caller may not see. */
-const selectProject = statement('project for caller', (db, { by, viewer }: { by: 'id' | 'path'; viewer: ViewerKind | undefined }) => {
+interface ProjectLookup {
+  by: 'id' | 'path'
+  /** Undefined: also a project that the caller may not see. */
+  viewer: ViewerKind | undefined
+  /** Also one that waits for its removal and that the caller may restore. */
+  deleted: boolean
+}
+
+const selectProject = statement('project for caller', (db, { by, viewer, deleted }: ProjectLookup) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = viewer === undefined || viewer === 'anonymous' ? sql<number>`0` : projectLevel(projects, user)
   // a hidden project gives no row, like a missing one: reading its row would tell them apart by their time (SEC-30)
-  const visible = viewer === undefined ? undefined : seenProject(viewer, user)
+  const visible = viewer === undefined ? undefined : (deleted ? visibleOrRestorableProject : visibleProject)(viewer, user)
   const query = db.select({ project: projects, namespace: namespaces, level: decoded(level, Number) }).from(projects)
   const joined = query.innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
   return by === 'id'
@@ -115,20 +122,31 @@ const selectProject = statement('project for caller', (db, { by, viewer }: { by:
 })
 
 /**
- * Finds a project by its id (digits) or full path, with the caller's abilities; throws 404 if it does not exist or the
- * caller may not see it (G-2, G-40).
+ * Finds a project by its id (digits) or full path, with the caller's abilities; throws 404 if it does not exist, waits for
+ * its removal or the caller may not see it (G-2, G-40, SEC-245).
  */
-export async function getProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> {
+export const getProjectFor = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> =>
+  findProjectFor(ctx, caller, idOrPath, { kind, deleted: false })
+
+/** Like `getProjectFor`, but also a project that waits for its removal and that the caller may restore. */
+export const getProjectOrDeletedFor = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string): Promise<ProjectSubject> =>
+  findProjectFor(ctx, caller, idOrPath, { kind: 'Project', deleted: true })
+
+async function findProjectFor(
+  ctx: Context,
+  { user }: Pick<Caller, 'user'>,
+  idOrPath: string,
+  { kind, deleted }: { kind: string; deleted: boolean },
+): Promise<ProjectSubject> {
   const id = numericId(idOrPath)
-  const { user } = caller
-  const [row] = await selectProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: viewerKindOf(user) }).execute({
+  const [row] = await selectProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: viewerKindOf(user), deleted }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
   const project: Project = { ...row.project, namespace: row.namespace }
   const input: ProjectPolicyInput = { user, level: row.level, project }
-  if (!seesProject(input)) throw notFound(kind)
+  if (!seesProject(input) && !(deleted && project.marked_for_deletion_at && restores(input))) throw notFound(kind)
   return { ...input, project, can: (ability) => canProject(input, ability) }
 }
 
@@ -143,7 +161,7 @@ export async function getProjectAtLevel(
   levelOn: (project: Project) => Promise<number>,
 ): Promise<ProjectSubject> {
   const id = numericId(idOrPath)
-  const [row] = await selectProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: undefined }).execute({
+  const [row] = await selectProject(ctx.db, { by: id === null ? 'path' : 'id', viewer: undefined, deleted: false }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: 0,
   })
@@ -185,16 +203,27 @@ export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubjec
 
 /** Like `onProjectSignedIn`, but checked after the other parameters are parsed, as for commit statuses (G-10). */
 export const onProjectAfterInput = (ability: ProjectAbility): Access<ProjectSubject, true> =>
-  projectAccess(ability, true, false) as Access<ProjectSubject, true>
+  projectAccess(ability, true, { early: false }) as Access<ProjectSubject, true>
 
-function projectAccess(ability: ProjectAbility, signed: boolean, early = true): Access<ProjectSubject, boolean> {
+/** Like `onProject` and `onProjectSignedIn`, but also on a project that waits for its removal, which few things are. */
+export const onProjectOrDeleted = (ability: ProjectAbility): Access<ProjectSubject, false> =>
+  projectAccess(ability, false, { get: getProjectOrDeletedFor }) as Access<ProjectSubject, false>
+
+export const onProjectOrDeletedSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> =>
+  projectAccess(ability, true, { get: getProjectOrDeletedFor }) as Access<ProjectSubject, true>
+
+function projectAccess(
+  ability: ProjectAbility,
+  signed: boolean,
+  { early = true, get = getProjectFor }: { early?: boolean; get?: typeof getProjectOrDeletedFor } = {},
+): Access<ProjectSubject, boolean> {
   return {
-    rule: `${signed ? 'signed in, ' : ''}project: ${ability}`,
+    rule: `${signed ? 'signed in, ' : ''}project${get === getProjectOrDeletedFor ? ' or deleted' : ''}: ${ability}`,
     signedIn: signed,
     early,
     path: projectPath,
     async find(ctx, caller, params) {
-      const subject = await getProjectFor(ctx, caller, params['id'] as string)
+      const subject = await get(ctx, caller, params['id'] as string)
       if (!subject.can(ability)) throw forbidden()
       return subject
     },
@@ -220,19 +249,30 @@ const selectGroup = statement('group for caller', (db, { by, viewerKind }: { by:
 })
 
 /**
- * Finds a group by its id or full path, with the caller's abilities; throws 404 if it does not exist or the caller may
- * not see it (G-67).
+ * Finds a group by its id or full path, with the caller's abilities; throws 404 if it does not exist, waits for its
+ * removal or the caller may not see it (G-67, SEC-245).
  */
-export async function getGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Group'): Promise<GroupSubject> {
+export const getGroupFor = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Group'): Promise<GroupSubject> =>
+  findGroupFor(ctx, caller, idOrPath, { kind, deleted: false })
+
+/** Like `getGroupFor`, but also a group that waits for its removal and that the caller may restore. */
+export const getGroupOrDeletedFor = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string): Promise<GroupSubject> =>
+  findGroupFor(ctx, caller, idOrPath, { kind: 'Group', deleted: true })
+
+async function findGroupFor(
+  ctx: Context,
+  { user }: Pick<Caller, 'user'>,
+  idOrPath: string,
+  { kind, deleted }: { kind: string; deleted: boolean },
+): Promise<GroupSubject> {
   const id = numericId(idOrPath)
-  const { user } = caller
   const [row] = await selectGroup(ctx.db, { by: id === null ? 'path' : 'id', viewerKind: viewerKindOf(user) }).execute({
     value: id ?? idOrPath.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
   const input = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
-  if (!seesGroup(input)) throw notFound(kind)
+  if (!seesGroup(input) && !(deleted && row.group.marked_for_deletion_at && restores(input))) throw notFound(kind)
   return { ...input, group: row.group, can: (ability) => canGroup(input, ability) }
 }
 
@@ -241,14 +281,21 @@ export const onGroup = (ability: GroupAbility): Access<GroupSubject, false> => g
 
 export const onGroupSignedIn = (ability: GroupAbility): Access<GroupSubject, true> => groupAccess(ability, true) as Access<GroupSubject, true>
 
-function groupAccess(ability: GroupAbility, signed: boolean): Access<GroupSubject, boolean> {
+/** Like `onGroup` and `onGroupSignedIn`, but also on a group that waits for its removal, which few things are. */
+export const onGroupOrDeleted = (ability: GroupAbility): Access<GroupSubject, false> =>
+  groupAccess(ability, false, getGroupOrDeletedFor) as Access<GroupSubject, false>
+
+export const onGroupOrDeletedSignedIn = (ability: GroupAbility): Access<GroupSubject, true> =>
+  groupAccess(ability, true, getGroupOrDeletedFor) as Access<GroupSubject, true>
+
+function groupAccess(ability: GroupAbility, signed: boolean, get: typeof getGroupOrDeletedFor = getGroupFor): Access<GroupSubject, boolean> {
   return {
-    rule: `${signed ? 'signed in, ' : ''}group: ${ability}`,
+    rule: `${signed ? 'signed in, ' : ''}group${get === getGroupOrDeletedFor ? ' or deleted' : ''}: ${ability}`,
     signedIn: signed,
     early: false,
     path: projectPath,
     async find(ctx, caller, params) {
-      const subject = await getGroupFor(ctx, caller, params['id'] as string)
+      const subject = await get(ctx, caller, params['id'] as string)
       if (!subject.can(ability)) throw forbidden()
       return subject
     },

@@ -50,8 +50,8 @@ export function visibleProject(viewerKind: ViewerKind, userId: SQLWrapper, proje
   return sql`((${project.visibility} >= ${openTo(viewerKind)} or ${projectLevel(project, userId)} > 0) and ${kept(project)})`
 }
 
-/** `seesProject` for a single look: also what waits for its removal, for its owners and administrators (SEC-245). */
-export function seenProject(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+/** `visibleProject`, or what waits for its removal, for its owners and administrators (PR-30, SEC-245). */
+export function visibleOrRestorableProject(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
   if (viewerKind === 'admin') return sql`true`
   const visible = visibleProject(viewerKind, userId)
   if (viewerKind === 'anonymous') return visible

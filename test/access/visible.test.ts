@@ -1,7 +1,7 @@
 import { eq, inArray, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
-import { getGroupFor, getProjectFor } from '../../src/access/rules.js'
+import { getGroupFor, getProjectFor, getProjectOrDeletedFor } from '../../src/access/rules.js'
 import { readableCode, viewerKindOf, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
 import { groupShares, members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
@@ -305,7 +305,10 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       const restorable = seen.filter((project) => !waiting.has(project.id) || owns(project)).map(({ id }) => id)
       expect(await idsOf('&include_pending_delete=true')).toEqual(restorable)
       for (const project of world.projects) {
-        const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
+        const caller = { user: person?.caller.user ?? null }
+        const shown = await orNull(getProjectFor(t.ctx, caller, String(project.id)))
+        expect([project.id, shown !== null]).toEqual([project.id, restorable.includes(project.id) && !waiting.has(project.id)])
+        const found = await orNull(getProjectOrDeletedFor(t.ctx, caller, String(project.id)))
         expect([project.id, found !== null]).toEqual([project.id, restorable.includes(project.id)])
         if (found && waiting.has(project.id)) expect(found.can('download_code')).toBe(false)
       }

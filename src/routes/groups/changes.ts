@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { adminOnGroup, getGroupFor, getProjectFor, onGroupSignedIn, signedIn } from '../../access/rules.js'
+import { adminOnGroup, getGroupFor, getProjectFor, onGroupOrDeletedSignedIn, onGroupSignedIn, signedIn } from '../../access/rules.js'
 import { GroupDetails } from '../../entities/groups/group.js'
 import { failedTo, refused } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
@@ -63,7 +63,7 @@ export const groupChanges = [
     description:
       'Also deletes all projects and subgroups. They are hidden immediately, and can be restored with the group for as many days as the setting `deletion_delay_days` says; then they are removed.',
     answers: [412],
-    access: onGroupSignedIn('remove_group'),
+    access: onGroupOrDeletedSignedIn('remove_group'),
     input: z.object({ permanently_remove: opt(bool()), full_path: opt(str()) }),
     async handler({ ctx, subject, input, unchangedSince }) {
       unchangedSince(subject.group.updated_at)
@@ -75,7 +75,7 @@ export const groupChanges = [
     path: '/groups/:id/restore',
     summary: 'Restore a deleted group',
     description: 'Its projects and subgroups are restored with it, unless they were deleted before.',
-    access: onGroupSignedIn('remove_group'),
+    access: onGroupOrDeletedSignedIn('remove_group'),
     output: GroupDetails,
     async handler({ ctx, caller, subject, view }) {
       await restoreGroup(ctx, subject.group.id)

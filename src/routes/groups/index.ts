@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Caller } from '../../access/actor.js'
-import { anyone, onGroup } from '../../access/rules.js'
+import { anyone, onGroup, onGroupOrDeleted } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { Group, GroupDetails, presentGroup } from '../../entities/groups/group.js'
+import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idList, int, keyset, oneOf, opt, orDefault, paging, searchText, textMap } from '../../http/params.js'
 import type { View } from '../../http/view.js'
@@ -66,9 +67,12 @@ export const groups = [
     method: 'GET',
     path: '/groups/:id',
     summary: 'Get a group',
-    access: onGroup('read_group'),
-    input: z.object({ with_projects: orDefault(bool(), true), with_custom_attributes: opt(bool()) }),
+    access: onGroupOrDeleted('read_group'),
+    input: z.object({ with_projects: orDefault(bool(), true), with_custom_attributes: opt(bool()), include_pending_delete: opt(bool()) }),
     output: GroupDetails,
-    handler: ({ ctx, caller, subject, input, view }) => details(ctx, caller, subject.group, view, input),
+    async handler({ ctx, caller, subject, input, view }) {
+      if (subject.group.marked_for_deletion_at && !input.include_pending_delete) throw notFound('Group')
+      return details(ctx, caller, subject.group, view, input)
+    },
   }),
 ]

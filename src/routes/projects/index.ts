@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { actorOf, type SignedIn } from '../../access/actor.js'
-import { admin, anyone, onProject, onProjectSignedIn, signedIn } from '../../access/rules.js'
+import { admin, anyone, onProjectOrDeleted, onProjectOrDeletedSignedIn, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { FEATURE_LEVELS } from '../../entities/groups/levels.js'
 import { Project, presentProject, withLicense } from '../../entities/projects/project.js'
-import { refused } from '../../failures.js'
+import { notFound, refused } from '../../failures.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
 import { importUrl, projectName, projectPath } from '../../http/texts.js'
@@ -143,11 +143,17 @@ export const projects = [
     method: 'GET',
     path: '/projects/:id',
     summary: 'Get a project',
-    access: onProject('read_project'),
-    input: z.object({ statistics: opt(bool()), license: opt(bool()), with_custom_attributes: opt(bool()) }),
+    access: onProjectOrDeleted('read_project'),
+    input: z.object({
+      statistics: opt(bool()),
+      license: opt(bool()),
+      with_custom_attributes: opt(bool()),
+      include_pending_delete: opt(bool()),
+    }),
     output: AnyProject,
     async handler({ ctx, caller, subject, input, view }) {
-      const { id } = subject.project
+      const { id, marked_for_deletion_at } = subject.project
+      if (marked_for_deletion_at && !input.include_pending_delete) throw notFound('Project')
       const attributes = await attributesFor(ctx, caller, input, 'project', [id])
       const shown = withAttributes(presentProject(await loadProject(ctx, caller.user, id), view, input), attributes?.get(id))
       return input.license ? withLicense(shown, await licenseOf(ctx, subject)) : shown
@@ -195,7 +201,7 @@ export const projects = [
     description:
       'The project is hidden immediately, and its path is free. It can be restored for as many days as the setting `deletion_delay_days` says; then it is removed in the background.',
     answers: [412],
-    access: onProjectSignedIn('remove_project'),
+    access: onProjectOrDeletedSignedIn('remove_project'),
     status: 202,
     input: z.object({ permanently_remove: opt(bool()), full_path: opt(str()) }),
     output: z.strictObject({ message: z.literal('202 Accepted') }),
@@ -210,7 +216,7 @@ export const projects = [
     path: '/projects/:id/restore',
     summary: 'Restore a deleted project',
     description: 'It gets its former path back, unless another project has that now.',
-    access: onProjectSignedIn('remove_project'),
+    access: onProjectOrDeletedSignedIn('remove_project'),
     output: Project,
     async handler({ ctx, caller, subject, view }) {
       const { id } = subject.project

@@ -18,16 +18,19 @@ import { deleteProjectRows, detachProjects } from '../projects/remove.js'
  * removed now (GR-44). Files are removed in the background (SEC-134).
  */
 export async function deleteGroup(ctx: Context, { group }: GroupSubject, given: DeletionOptions): Promise<void> {
+  if (group.marked_for_deletion_at && !given.permanently_remove) throw notFound('Group')
   const due = await deletionDue(ctx, group.full_path, given)
-  await ctx.db.transaction((tx) => (due === null ? removeGroup(ctx, tx, group) : scheduleDeletion(ctx, tx, group.id, due)))
+  await ctx.db.transaction(async (tx) => {
+    if (due !== null) await scheduleDeletion(ctx, tx, group.id, due)
+    else if (!(await removeGroup(ctx, tx, group))) throw notFound('Group')
+  })
 }
 
-/** Hides a group with its tree, and renames it so that its path and name are free. Nothing changes if it waits already. */
+/** Hides a group with its tree, and renames it so that its path and name are free; 404 if it waits already (GR-44). */
 async function scheduleDeletion(ctx: Context, tx: Transaction, id: number, due: Date): Promise<void> {
   const ids = await lockTree(tx, id)
   const [group] = await tx.select().from(namespaces).where(eq(namespaces.id, id))
-  if (!group) throw notFound('Group')
-  if (group.marked_for_deletion_at) return
+  if (!group || group.marked_for_deletion_at) throw notFound('Group')
   const now = ctx.now()
   const suffix = deletionSuffix(id)
   await renameNamespace(tx, id, { path: group.path + suffix, name: group.name + suffix, redirect: false })
@@ -111,15 +114,16 @@ async function showTree(ctx: Context, tx: Transaction, id: number, ids: number[]
   for (const project of lowered) await lowerForks(ctx, tx, Number(project.id), project.visibility)
 }
 
-/** Deletes the rows of a group within the caller's transaction. */
-export async function removeGroup(ctx: Context, tx: Transaction, group: { id: number; full_path: string }): Promise<void> {
+/** Deletes the rows of a group within the caller's transaction; false if they are gone already. */
+export async function removeGroup(ctx: Context, tx: Transaction, group: { id: number; full_path: string }): Promise<boolean> {
   const ids = await lockTree(tx, group.id)
-  if (ids.length === 0) return
+  if (ids.length === 0) return false
   await deleteProjectRows(ctx, tx, sql`p.namespace_id = any(${sql.param(ids)}::bigint[])`)
   await tx.execute(sql`insert into pending_avatar_deletions (kind, id) select 'group', n.id from ${namespaces} n
     where n.id = any(${sql.param(ids)}::bigint[]) and n.avatar is not null on conflict do nothing`)
   await tx.delete(namespaces).where(inArray(namespaces.id, ids))
   await audit(ctx, tx, { action: 'group_deleted', target: { type: 'group', id: group.id, name: group.full_path }, changes: { groups: ids.length } })
+  return true
 }
 
 /** Removes a group if it is still due. */

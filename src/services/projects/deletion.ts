@@ -16,7 +16,7 @@ import { countForks, lowerForks } from './fork-network.js'
 import { deleteProjectRows, detachProjects } from './remove.js'
 
 export interface DeletionOptions {
-  /** Removes it now, also when it waits for its removal already. */
+  /** Removes it now, also when it waits for its removal already; without it such a thing is 404 (PR-28). */
   permanently_remove?: boolean | undefined
   /** The full path, as a check; also the one before the deletion. */
   full_path?: string | undefined
@@ -36,16 +36,23 @@ export async function deletionDue(ctx: Context, fullPath: string, { permanently_
  * (W-14, SEC-134).
  */
 export async function deleteProject(ctx: Context, { project }: ProjectSubject, given: DeletionOptions): Promise<void> {
+  if (project.marked_for_deletion_at && !given.permanently_remove) throw notFound('Project')
   const due = await deletionDue(ctx, fullPathOf(project), given)
-  await ctx.db.transaction((tx) => (due === null ? deleteProjectRows(ctx, tx, sql`p.id = ${project.id}`) : scheduleDeletion(ctx, tx, project, due)))
+  await ctx.db.transaction((tx) => (due === null ? removeNow(ctx, tx, project.id) : scheduleDeletion(ctx, tx, project, due)))
 }
 
-/** Hides a project, and renames it so that its path and name are free. Nothing changes when it waits already. */
+/** Removes a project; 404 if another call has removed it meanwhile. */
+async function removeNow(ctx: Context, tx: Transaction, id: number): Promise<void> {
+  const [project] = await tx.select({ id: projects.id }).from(projects).where(eq(projects.id, id)).for('update')
+  if (!project) throw notFound('Project')
+  await deleteProjectRows(ctx, tx, sql`p.id = ${id}`)
+}
+
+/** Hides a project, and renames it so that its path and name are free; 404 if it waits already (PR-28). */
 async function scheduleDeletion(ctx: Context, tx: Transaction, { id, namespace }: ProjectSubject['project'], due: Date): Promise<void> {
   const parent = await lockNamespace(tx, namespace.id)
   const [project] = await tx.select().from(projects).where(eq(projects.id, id)).for('update')
-  if (project?.marked_for_deletion_at) return
-  if (!project || !parent || project.namespace_id !== parent.id) throw notFound('Project')
+  if (!project || project.marked_for_deletion_at || project.namespace_id !== parent?.id) throw notFound('Project')
   const from = `${parent.full_path}/${project.path}`
   const suffix = deletionSuffix(id)
   await moveRoute(tx, id, from, from + suffix, false)

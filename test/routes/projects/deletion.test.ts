@@ -34,20 +34,23 @@ async function due(...of: { id: number }[]) {
 }
 
 describe('DELETE /projects/:id (PR-11, PR-28)', () => {
-  it('hides the project, shows its owner the day, and frees its path and name at once', async () => {
+  it('hides the project, shows its owner the day where that is asked for, and frees its path and name at once', async () => {
     const maintainer = await aUser(t.ctx)
     const project = await aProject(t.ctx, { visibility: 'public', maintainer, files: { a: 'a' } })
     const { creator, fullPath } = project
     await remove(project, creator).expect(202, { message: '202 Accepted' })
+    const asked = `${project.path}?include_pending_delete=true`
     for (const caller of [null, maintainer, await aUser(t.ctx)])
-      await t.api('get', project.path, caller).expect(404, { message: '404 Project Not Found' })
+      for (const path of [project.path, asked]) await t.api('get', path, caller).expect(404, { message: '404 Project Not Found' })
     const today = new Date().toISOString().slice(0, 10)
-    for (const caller of [creator, admin])
-      expect((await t.api('get', project.path, caller).expect(200)).body).toMatchObject({
+    for (const caller of [creator, admin]) {
+      await t.api('get', project.path, caller).expect(404, { message: '404 Project Not Found' })
+      expect((await t.api('get', asked, caller).expect(200)).body).toMatchObject({
         path: `${nameOf(project)}-deletion_scheduled-${project.id}`,
         marked_for_deletion_at: today,
         marked_for_deletion_on: today,
       })
+    }
     await t.api('get', `/projects/${encodeURIComponent(fullPath)}`, creator).expect(404)
     // as often as Terraform and test suites do
     for (let i = 0; i < 3; i++) {
@@ -61,13 +64,13 @@ describe('DELETE /projects/:id (PR-11, PR-28)', () => {
     expect(await exists(project)).toBe(true)
   })
 
-  it('changes nothing when the project waits already', async () => {
+  it('answers 404 the second time, also to one of eight callers at once', async () => {
     const project = await aProject(t.ctx)
-    await remove(project, project.creator).expect(202)
-    const row = () => t.ctx.db.read.select().from(projects).where(eq(projects.id, project.id))
-    const before = await row()
-    await remove(project, project.creator).expect(202)
-    expect(await row()).toEqual(before)
+    for (const query of ['', '?permanently_remove=true']) {
+      const answers = await Promise.all(Array.from({ length: 8 }, () => remove(project, project.creator, query)))
+      expect(answers.map(({ status }) => status).sort()).toEqual([202, ...Array(7).fill(404)])
+      await remove(project, project.creator).expect(404, { message: '404 Project Not Found' })
+    }
   })
 
   it('removes at once with permanently_remove, also what waits; a given full_path must be right', async () => {
@@ -208,7 +211,7 @@ describe('a project that waits for its removal (SEC-245)', () => {
     expect((await client.clone(client.url(place.fullPath, member))).code).toBe(0)
   })
 
-  it('may be restored and removed by its owner, and nothing else', async () => {
+  it('may be restored and removed by its owner; nothing else of it is there', async () => {
     for (const [method, path] of [
       ['get', '/repository/branches'],
       ['get', '/issues'],
@@ -219,7 +222,7 @@ describe('a project that waits for its removal (SEC-245)', () => {
       ['post', '/fork'],
     ] as const) {
       const call = t.api(method, project.path + path, owner)
-      await (method === 'put' ? call.send({ description: 'x' }) : call).expect(403)
+      await (method === 'put' ? call.send({ description: 'x' }) : call).expect(404)
       await t.api(method, project.path + path, member).expect(404)
     }
   })

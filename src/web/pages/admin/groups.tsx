@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
-import { adminPage, getGroupFor } from '../../../access/rules.js'
+import { adminPage, getGroupOrDeletedFor } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
 import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
 import { visibilityName } from '../../../rules/visibility.js'
@@ -102,7 +102,7 @@ export const adminGroupPage = page({
   access: adminPage,
   input: z.object(byId),
   async show({ ctx, caller, input, view }) {
-    const { group } = await getGroupFor(ctx, caller, String(input.group_id))
+    const { group } = await getGroupOrDeletedFor(ctx, caller, String(input.group_id))
     const own = (await statisticsFor(ctx, caller, sizes, [group]))?.get(group.id)
     return {
       title: group.full_name,
@@ -134,7 +134,7 @@ export const groupRemoval = form({
   input: z.object({ ...byId, confirm: orDefault(str(), ''), at_once: opt(str()) }),
   on: adminGroupPage,
   async submit({ ctx, caller, input }) {
-    const subject = await getGroupFor(ctx, caller, String(input.group_id))
+    const subject = await getGroupOrDeletedFor(ctx, caller, String(input.group_id))
     const { full_path } = subject.group
     if (input.confirm.trim() !== full_path) throw invalidRecord({ confirm: ['is not the path'] })
     await deleteGroup(ctx, subject, { permanently_remove: input.at_once !== undefined })

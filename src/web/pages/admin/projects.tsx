@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
-import { adminPage, fullPathOf, getProjectFor } from '../../../access/rules.js'
+import { adminPage, fullPathOf, getProjectFor, getProjectOrDeletedFor } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
 import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
 import { visibilityName } from '../../../rules/visibility.js'
@@ -115,7 +115,7 @@ export const adminProjectPage = page({
   access: adminPage,
   input: z.object(byId),
   async show({ ctx, caller, input, view }) {
-    const { project } = await getProjectFor(ctx, caller, String(input.project_id))
+    const { project } = await getProjectOrDeletedFor(ctx, caller, String(input.project_id))
     const path = fullPathOf(project)
     const storages = Object.keys(ctx.config.storages)
     const move = await pendingMove(ctx, project.id)
@@ -237,7 +237,7 @@ export const projectRemoval = form({
   input: z.object({ ...byId, confirm: orDefault(str(), ''), at_once: opt(str()) }),
   on: adminProjectPage,
   async submit({ ctx, caller, input }) {
-    const subject = await getProjectFor(ctx, caller, String(input.project_id))
+    const subject = await getProjectOrDeletedFor(ctx, caller, String(input.project_id))
     const path = fullPathOf(subject.project)
     if (input.confirm.trim() !== path) throw invalidRecord({ confirm: ['is not the path'] })
     await deleteProject(ctx, subject, { permanently_remove: input.at_once !== undefined })

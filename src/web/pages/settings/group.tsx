@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
-import { type GroupSubject, getGroupFor, onGroupSignedIn } from '../../../access/rules.js'
+import { type GroupSubject, getGroupFor, getGroupOrDeletedFor, onGroupOrDeletedSignedIn, onGroupSignedIn } from '../../../access/rules.js'
 import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
@@ -237,7 +237,7 @@ const onAdvanced: Access<GroupSubject, true> = {
   ...manage,
   rule: 'signed in, group: manage_group or remove_group',
   async find(ctx, caller, params) {
-    const subject = await getGroupFor(ctx, caller, params['id'] as string)
+    const subject = await getGroupOrDeletedFor(ctx, caller, params['id'] as string)
     if (!subject.can('manage_group') && !subject.can('remove_group')) throw forbidden()
     return subject
   },
@@ -374,7 +374,7 @@ export const groupTransferForm = form({
 export const groupRemoval = form({
   at: 'G',
   method: 'DELETE',
-  access: onGroupSignedIn('remove_group'),
+  access: onGroupOrDeletedSignedIn('remove_group'),
   input: z.object({ full_path: text(), permanently_remove: unchecked() }),
   on: groupAdvancedPage,
   async submit({ ctx, subject, input }) {
@@ -386,7 +386,7 @@ export const groupRemoval = form({
 
 export const groupRestoration = form({
   at: 'G/-/restore',
-  access: onGroupSignedIn('remove_group'),
+  access: onGroupOrDeletedSignedIn('remove_group'),
   on: groupAdvancedPage,
   async submit({ ctx, caller, subject }) {
     await restoreGroup(ctx, subject.group.id)

@@ -1,6 +1,13 @@
 import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
-import { fullPathOf, getProjectFor, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import {
+  fullPathOf,
+  getProjectFor,
+  getProjectOrDeletedFor,
+  onProjectOrDeletedSignedIn,
+  onProjectSignedIn,
+  type ProjectSubject,
+} from '../../../access/rules.js'
 import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, commaList, file, oneOf, opt, orDefault, str } from '../../../http/params.js'
 import { formerPath } from '../../../rules/path.js'
@@ -313,7 +320,7 @@ const onAdvanced: Access<ProjectSubject, true> = {
   ...manage,
   rule: 'signed in, project: manage_project or remove_project',
   async find(ctx, caller, params) {
-    const subject = await getProjectFor(ctx, caller, params['id'] as string)
+    const subject = await getProjectOrDeletedFor(ctx, caller, params['id'] as string)
     if (!subject.can('manage_project') && !subject.can('remove_project')) throw forbidden()
     return subject
   },
@@ -565,7 +572,7 @@ export const housekeepingForm = form({
 export const projectRemoval = form({
   at: 'P',
   method: 'DELETE',
-  access: onProjectSignedIn('remove_project'),
+  access: onProjectOrDeletedSignedIn('remove_project'),
   input: z.object({ full_path: text(), permanently_remove: unchecked() }),
   on: advancedPage,
   async submit({ ctx, subject, input }) {
@@ -577,7 +584,7 @@ export const projectRemoval = form({
 
 export const projectRestoration = form({
   at: 'P/-/restore',
-  access: onProjectSignedIn('remove_project'),
+  access: onProjectOrDeletedSignedIn('remove_project'),
   on: advancedPage,
   async submit({ ctx, caller, subject }) {
     await restoreProject(ctx, caller.user, subject.project.id)
