@@ -62,7 +62,8 @@ const BATCH_SIZE = 1_000
 export async function removeUser(ctx: Context, id: number, hard: boolean, check: (changed: Date) => void): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
-    if (!user) throw notFound('User')
+    // one that another call is removing is not there any more (U-33)
+    if (!user || user.removal !== null) throw notFound('User')
     if (user.kind === 'ghost') throw forbidden()
     check(user.updated_at)
     if (user.admin) await requireAnotherAdministrator(tx, id)

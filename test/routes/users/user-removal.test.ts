@@ -33,6 +33,12 @@ interface Comment {
 }
 
 describe('DELETE /users/:id (U-33 to U-36)', () => {
+  it('of eight at once removes the user for one, and is 404 for the others (U-33)', async () => {
+    const user = await aUser(t.ctx)
+    const answers = await Promise.all(Array.from({ length: 8 }, () => t.api('delete', `/users/${user.id}`, admin)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(404)])
+  })
+
   it('refuses callers without the right: 401, 403, 404', async () => {
     const user = await aUser(t.ctx)
     await remove(user, '', null).expect(401, { message: '401 Unauthorized' })
