@@ -101,6 +101,9 @@ export interface FileDiff {
   deleted_file: boolean
   /** Unified diff text from the `---` line on (C-55); empty if too large, identical or a mode change only. */
   diff: string
+  /** Only where the text is left out because it is too large, in the names of later versions (C-62). */
+  collapsed?: false
+  too_large?: true
 }
 
 export interface DiffLimits {

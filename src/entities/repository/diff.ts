@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Rendered } from '../../http/rendered-cache.js'
 
 /** One file of a diff (C-53 to C-55); `git/` returns this shape already. */
 export const Diff = z
@@ -11,5 +12,13 @@ export const Diff = z
     renamed_file: z.boolean(),
     deleted_file: z.boolean(),
     diff: z.string(),
+    collapsed: z.literal(false).optional(),
+    too_large: z.literal(true).optional(),
   })
-  .meta({ id: 'Diff', description: 'The change of one file.' })
+  .meta({ id: 'Diff', description: 'The change of one file. `too_large`: its text is left out.' })
+
+type Element = z.infer<typeof Diff> | Rendered
+
+/** Whether one of the elements says that its text is left out (C-57), which a rendered one says at its end. */
+export const someTooLarge = (elements: Element[]) =>
+  elements.some((element) => ('text' in element ? element.text.endsWith('"too_large":true}') : element.too_large === true))

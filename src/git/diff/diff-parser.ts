@@ -87,7 +87,7 @@ export class DiffParser {
       lines += diff === '' ? 0 : (section?.lines ?? 0)
       bytes += Buffer.byteLength(diff)
       if (lines > this.limits.lines || bytes > this.limits.bytes) break
-      files.push(fileOf(this.#changes[at] as RawChange, diff))
+      files.push({ ...fileOf(this.#changes[at] as RawChange, diff), ...(section && isTooLarge(section, this.limits) && TOO_LARGE) })
     }
     const similarity: Record<string, number> = Object.create(null)
     for (const at of this.#order.slice(0, files.length)) {
@@ -292,8 +292,13 @@ const LF = Buffer.from('\n')
 
 const startsWith = (line: Buffer, text: string) => line.toString('latin1', 0, text.length) === text
 
+/** What an element says whose text is left out. */
+export const TOO_LARGE = { collapsed: false, too_large: true } as const
+
+const isTooLarge = ({ size }: Section, { fileBytes }: DiffLimits) => size >= fileBytes
+
 function textOf(section: Section, limits: DiffLimits): string {
-  if (section.size >= limits.fileBytes) return ''
+  if (isTooLarge(section, limits)) return ''
   return Buffer.concat(section.chunks).toString('utf8')
 }
 

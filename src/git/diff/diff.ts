@@ -3,7 +3,7 @@ import { GitTimeout } from '../errors.js'
 import { BatchProcess, type Exchange, STOP_READING } from '../process/batch-process.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { Diff, DiffLimits, Oid, Stats } from '../types.js'
-import { DiffParser } from './diff-parser.js'
+import { DiffParser, TOO_LARGE } from './diff-parser.js'
 
 /** The empty tree, which git knows even if it is not stored. */
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
@@ -102,7 +102,7 @@ export async function diffWithoutLargeFiles(pair: TreePair, limits: DiffLimits):
   const { files, truncated, similarity } = parser.finish()
   return {
     similarity,
-    files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '' } : file)),
+    files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '', ...TOO_LARGE } : file)),
     truncated: truncated || end === 'timeout',
   }
 }

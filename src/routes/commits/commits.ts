@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProject } from '../../access/rules.js'
 import { presentPipelineBasic } from '../../entities/ci/pipeline.js'
 import { Commit, CommitDetail, presentCommit } from '../../entities/repository/commit.js'
-import { Diff } from '../../entities/repository/diff.js'
+import { Diff, someTooLarge } from '../../entities/repository/diff.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
@@ -101,7 +101,7 @@ export const commits = [
     async handler({ ctx, subject, input }) {
       const commit = await getCommit(ctx, subject, input.sha)
       const { files, truncated } = await diffOf(ctx, subject, commit)
-      return pageOf(slice(files, input), input, (diff) => diff, overflowHeaders(truncated))
+      return pageOf(slice(files, input), input, (diff) => diff, overflowHeaders(truncated || someTooLarge(files)))
     },
   }),
 ]

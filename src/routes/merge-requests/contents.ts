@@ -10,7 +10,7 @@ import {
   presentVersionDetail,
 } from '../../entities/issuables/merge-request-version.js'
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
-import { Diff } from '../../entities/repository/diff.js'
+import { Diff, someTooLarge } from '../../entities/repository/diff.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
 import { idPaging, paging, rowId } from '../../http/params.js'
@@ -74,7 +74,7 @@ export const contents = [
       const shown = JSON.stringify(presentDetailedMergeRequest(request, dayOf(ctx.now()), view))
       const overflow = hasTruncatedChanges(subject.request)
       const text = `${shown.slice(0, -1)},"changes":[${items.map(({ text }) => text).join(',')}]${overflow ? ',"overflow":true' : ''}}`
-      return new Answer(200, new Rendered(text), overflowHeaders(overflow))
+      return new Answer(200, new Rendered(text), overflowHeaders(overflow || someTooLarge(items)))
     },
   }),
   endpoint({
@@ -86,7 +86,7 @@ export const contents = [
     output: z.array(Diff),
     async handler({ ctx, subject, input }) {
       const page = await listRequestDiffs(ctx, subject.project, subject.request, input)
-      return pageOf(page, input, (diff) => diff, overflowHeaders(hasTruncatedChanges(subject.request)))
+      return pageOf(page, input, (diff) => diff, overflowHeaders(hasTruncatedChanges(subject.request) || someTooLarge(page.items)))
     },
   }),
   endpoint({
@@ -123,7 +123,8 @@ export const contents = [
     async handler({ ctx, subject, input, view }) {
       const details = await getVersion(ctx, subject.project, subject.request, input.version_id)
       const { commits, ...shown } = presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
-      return new Answer(200, renderWith(shown, { commits: await renderElements(ctx, commits) }), overflowHeaders(shown.state === 'overflow'))
+      const leavesOut = shown.state === 'overflow' || someTooLarge(shown.diffs) || details.version.commits_count > commits.length
+      return new Answer(200, renderWith(shown, { commits: await renderElements(ctx, commits) }), overflowHeaders(leavesOut))
     },
   }),
 ]

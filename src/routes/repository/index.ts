@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject } from '../../access/rules.js'
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
-import { Diff } from '../../entities/repository/diff.js'
+import { Diff, someTooLarge } from '../../entities/repository/diff.js'
 import { Blob, presentTreeEntry, TreeEntry } from '../../entities/repository/tree.js'
 import { Content } from '../../http/content.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
@@ -86,7 +86,7 @@ export const repository = [
         compare_same_ref: sameRef,
         web_url: `${view.links.project(fullPath)}/compare/${range}${query}`,
       }
-      return new Answer(200, renderWith(comparison, { commits: await renderElements(ctx, shown) }), overflowHeaders(overflow))
+      return new Answer(200, renderWith(comparison, { commits: await renderElements(ctx, shown) }), overflowHeaders(overflow || someTooLarge(diffs)))
     },
   }),
 ]

@@ -6,7 +6,7 @@ import { refused } from '../../failures.js'
 import { type Commit, type DiffLine, type DiffPaths, type FileDiff, type Oid, ZERO } from '../../git/types.js'
 import { type LineOfDiff, linesOfDiff } from '../../rules/reviews/diff-lines.js'
 import { isPicture } from '../../rules/reviews/picture-size.js'
-import { VERSION_LIMITS } from '../issuables/merge-requests/versions/limits.js'
+import { DIFF_LIMITS } from '../repository/diff-limits.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { NoteableSubject } from './noteables.js'
 import type { ThreadColumns } from './write.js'
@@ -130,7 +130,7 @@ function rangeOfLines(
 
 /** A file in a diff as versions show it, which is usually cached; null if it is beyond the limits. */
 async function fileOf(ctx: Context, project: NoteableSubject['project'], { base_sha, head_sha }: Range, path: string): Promise<FileDiff | null> {
-  const { files } = await repositoryOf(ctx, project).diff(base_sha === ZERO ? null : base_sha, head_sha, VERSION_LIMITS)
+  const { files } = await repositoryOf(ctx, project).diff(base_sha === ZERO ? null : base_sha, head_sha, DIFF_LIMITS)
   return files.find(({ new_path }) => new_path === path) ?? null
 }
 

@@ -992,25 +992,26 @@ describe('GET /projects/:id/repository/commits/:sha/diff', () => {
     expect(await changed(empty)).toEqual([])
   })
 
-  it('paginated; at most 100 files (C-52, C-62)', async () => {
+  it('paginated; at most 1,000 files (C-52, C-62)', async () => {
     const project = await aProject(t.ctx)
-    const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`f${String(i).padStart(3, '0')}`, 'x\n']))
+    const files = Object.fromEntries(Array.from({ length: 1_020 }, (_, i) => [`f${String(i).padStart(4, '0')}`, 'x\n']))
     bareOf(t, project).commits({ files })
-    const { body, headers } = await t.api('get', `${at(project)}/main/diff?per_page=30&page=4`, project.creator).expect(200)
-    expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(Object.keys(files).slice(90, 100))
-    expect(headers).toMatchObject({ 'x-total': '100', 'x-total-pages': '4', 'x-next-page': '', 'x-diff-overflow': 'true' })
+    const { body, headers } = await t.api('get', `${at(project)}/main/diff?per_page=30&page=34`, project.creator).expect(200)
+    expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(Object.keys(files).slice(990, 1_000))
+    expect(headers).toMatchObject({ 'x-total': '1000', 'x-total-pages': '34', 'x-next-page': '', 'x-diff-overflow': 'true' })
     expect(headers['access-control-expose-headers']).toContain('X-Diff-Overflow')
     expect(headers['link']).toContain('rel="prev"')
   })
 
-  it.each<[string, Record<string, string>, string[]]>([
-    ['5,000 lines', { a: lines(2_400), b: lines(2_400), c: lines(400) }, ['a', 'b']],
-    ['512,000 bytes', Object.fromEntries('abcdef'.split('').map((name) => [name, `${name.repeat(99)}\n`.repeat(900)])), ['a', 'b', 'c', 'd', 'e']],
+  const texts = (name: string) => `${name.repeat(99)}\n`.repeat(900)
+  it.each<[string, Record<string, string>, number]>([
+    ['50,000 lines', Object.fromEntries(Array.from({ length: 3 }, (_, i) => [`f${i}`, 'x\n'.repeat(20_000)])), 2],
+    ['5,000,000 bytes', Object.fromEntries(Array.from({ length: 56 }, (_, i) => [`f${i + 10}`, texts('x')])), 54],
   ])('files beyond %s of text are left out, and the answer says so (C-52, C-62)', async (_, files, kept) => {
     const project = await aProject(t.ctx)
     bareOf(t, project).commits({ files })
-    const { body } = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
-    expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(kept)
+    const { body } = await t.api('get', `${at(project)}/main/diff?per_page=100`, project.creator).expect(200)
+    expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(Object.keys(files).slice(0, kept))
     const overflow = async (path: string) => (await t.api('get', path, project.creator).expect(200)).headers['x-diff-overflow']
     expect(await overflow(`${at(project)}/main/diff`)).toBe('true')
     const [before, after] = bareOf(t, project).commits(
@@ -1025,18 +1026,18 @@ describe('GET /projects/:id/repository/commits/:sha/diff', () => {
     ])
   })
 
-  it('a file whose text reaches 102,400 bytes has none; one byte less is shown (C-57)', async () => {
+  it('a file whose text reaches 102,400 bytes has none; one byte less is shown (C-57, C-62)', async () => {
     const project = await aProject(t.ctx)
     const head = (name: string) => `--- /dev/null\n+++ b/${name}\n@@ -0,0 +1 @@\n+`.length
     const content = (name: string, size: number) => `${'x'.repeat(size - head(name) - 1)}\n`
     bareOf(t, project).commits({ files: { at: content('at', 102_400), up: content('up', 102_399) } })
-    const { body } = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
-    expect(
-      body.map(({ new_path, diff, new_file }: { new_path: string; diff: string; new_file: boolean }) => [new_path, diff.length, new_file]),
-    ).toEqual([
-      ['at', 0, true],
-      ['up', 102_399, true],
+    const answer = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
+    const shown = answer.body as { new_path: string; diff: string; new_file: boolean; too_large?: true; collapsed?: false }[]
+    expect(shown.map(({ new_path, diff, new_file, too_large, collapsed }) => [new_path, diff.length, new_file, too_large, collapsed])).toEqual([
+      ['at', 0, true, true, false],
+      ['up', 102_399, true, undefined, undefined],
     ])
+    expect(answer.headers['x-diff-overflow']).toBe('true')
   })
 
   it('odd file names are listed, none hides its neighbours (SEC-153)', async () => {

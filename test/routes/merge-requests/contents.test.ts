@@ -129,7 +129,7 @@ describe('what a request would merge', () => {
     expect(await seen('full')).toEqual(['collected', '1000', '1000', 1_000, ...none])
     expect(await seen('over')).toEqual(['overflow', '1000+', '1000+', 1_000, true, 'true', 'true', 'true'])
     expect(await seen('long')).toEqual(['overflow', '2+', '2+', 2, true, 'true', 'true', 'true'])
-    expect(await seen('large')).toEqual(['collected', '1', '1', 1, ...none])
+    expect(await seen('large')).toEqual(['collected', '1', '1', 1, undefined, 'true', 'true', 'true'])
   })
 
   it('all versions show the same bytes after branches are deleted and unreachable objects are pruned (SEC-118, SEC-164)', async () => {

@@ -1,8 +1,9 @@
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound, refused } from '../../../failures.js'
-import type { Commit, Diff, DiffLimits, FileDiff, GitRepository, Oid, Stats } from '../../../git/types.js'
+import type { Commit, Diff, FileDiff, GitRepository, Oid, Stats } from '../../../git/types.js'
 import { limits, type Page, type Paging, slice } from '../../core/page.js'
+import { DIFF_LIMITS } from '../diff-limits.js'
 import { repositoryOf } from '../repositories.js'
 import { resolveRevision } from '../revisions.js'
 
@@ -103,9 +104,6 @@ export async function statsOf(ctx: Context, { project }: ProjectSubject, oid: Oi
   const [stats] = await repositoryOf(ctx, project).stats([oid])
   return stats ?? { additions: 0, deletions: 0 }
 }
-
-/** Limits of a commit's diff (C-52, C-57). A file's diff of `fileBytes` or more has no text. */
-export const DIFF_LIMITS: DiffLimits = { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 }
 
 /** The diff of a commit against its first parent, one element per file. */
 export const diffOf = (ctx: Context, { project }: ProjectSubject, commit: Commit): Promise<Diff> =>

@@ -3,8 +3,8 @@ import type { Context } from '../../../../context.js'
 import type { mergeRequests } from '../../../../db/schema/index.js'
 import type { Diff, FileDiff } from '../../../../git/types.js'
 import { type LineOfDiff, linesOfDiff } from '../../../../rules/reviews/diff-lines.js'
+import { DIFF_LIMITS } from '../../../repository/diff-limits.js'
 import { repositoryOf } from '../../../repository/repositories.js'
-import { VERSION_LIMITS } from '../versions/limits.js'
 import { type ShownChanges, shownChanges } from './contents.js'
 
 type Numbers = Pick<LineOfDiff, 'old' | 'new'>
@@ -25,7 +25,7 @@ export async function landingIn(
   const { version, from, to } = changes
   if (!version || to === null) return () => null
   const whole = changes.since || changes.commit ? await shownChanges(ctx, project, request, { version: version.id }) : changes
-  const later = to === version.head_commit_sha ? null : await repositoryOf(ctx, project).diff(to, version.head_commit_sha, VERSION_LIMITS)
+  const later = to === version.head_commit_sha ? null : await repositoryOf(ctx, project).diff(to, version.head_commit_sha, DIFF_LIMITS)
   const files = new Map(whole.files.map((file) => [file.new_path, file]))
   const known = new Map<FileDiff, Record<'old' | 'new', Map<number, Numbers>>>()
   const linesIn = (file: FileDiff) => {

@@ -7,12 +7,12 @@ import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipeli
 import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
 import { mapConcurrently } from '../../../../lib/async/concurrency.js'
 import { actAs } from '../../../outbox/acting.js'
+import { DIFF_LIMITS } from '../../../repository/diff-limits.js'
 import { copyCommits } from '../../../repository/object-copies.js'
 import { mayReadCode } from '../../../repository/reading.js'
 import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
 import { updateIssueLinksSoon } from '../writing/issue-links.js'
 import { setVersionRefs } from './keep-around.js'
-import { VERSION_LIMITS } from './limits.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs, sourceKeyOf, targetKeyOf, targetOf } from './refs.js'
 
 /** The most commits of a version that are indexed by their id. */
@@ -166,7 +166,7 @@ export async function versionOf(
   const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MAX_COMMITS)])
   // unrelated histories have nothing to show (MR-93)
   const own = base === null ? { oids: [], total: 0 } : range
-  const diff = base === null || own.total === 0 ? { files: [], truncated: false, similarity: {} } : await repository.diff(base, head, VERSION_LIMITS)
+  const diff = base === null || own.total === 0 ? { files: [], truncated: false, similarity: {} } : await repository.diff(base, head, DIFF_LIMITS)
   return { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
 }
 
