@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import type { IssueReference } from '../../rules/references.js'
 import { findVisibleProject } from '../identity/acting-users.js'
 
-/** Maximum number of references per text; further ones are ignored. */
+/** The most issues that are looked up at once; further ones are ignored. */
 const MAX_REFERENCES = 1_000
 
 /**
@@ -30,6 +30,8 @@ export function projectResolver(
   }
 }
 
+type Named = Pick<IssueReference, 'project' | 'number'>
+
 /**
  * The distinct issues that the references resolve to for a reader, without those they may not see and those of the
  * fork's source project (MR-82, MR-83, MR-85, SEC-122).
@@ -38,12 +40,17 @@ export async function resolveIssues(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
   subject: ProjectSubject,
-  references: Pick<IssueReference, 'project' | 'number'>[],
+  references: Iterable<Named> | AsyncIterable<Named>,
 ): Promise<IssueSubject[]> {
   const { project } = subject
   const projectOf = projectResolver(ctx, caller, subject)
   const resolved = new Map<number, IssueSubject>()
-  for (const { project: named, number } of references.slice(0, MAX_REFERENCES)) {
+  const distinct = new Map<string, Named>()
+  for await (const reference of references) {
+    distinct.set(`${reference.project}#${reference.number}`, reference)
+    if (distinct.size === MAX_REFERENCES) break
+  }
+  for (const { project: named, number } of distinct.values()) {
     const inProject = await projectOf(named)
     if (!inProject || inProject.project.id === project.forked_from_id || !inProject.can('read_issue')) continue
     const found = await findIssueFor(ctx, caller, inProject, number)

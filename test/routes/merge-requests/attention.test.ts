@@ -5,6 +5,7 @@ import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { aMergeRequest } from '../../support/merge-requests.js'
+import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()
 
@@ -250,6 +251,25 @@ describe('what a request closes', () => {
     expect(await numbers(closes, as.reporter)).toEqual([])
     expect(await numbers(`${at}/closes_issues`, as.reporter)).toEqual([])
     await t.api('get', closes, null).expect(401)
+  })
+
+  it('the oldest of more than a thousand commits closes, too, and the version has them all (MR-82, MR-92)', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { 'a.txt': 'a' } })
+    for (let i = 0; i < 2; i++) await anIssue(project, as.owner)
+    const bare = bareOf(t, project)
+    const parent = bare.git('rev-parse', 'main').trim()
+    // more mentions of one issue than are looked up
+    const message = (i: number) => (i === 0 ? 'Fixes #1' : 'Closes #2')
+    bare.commits(...Array.from({ length: 1_100 }, (_, i) => ({ branch: 'topic', message: message(i), ...(i === 0 && { parents: [parent] }) })))
+    const { body } = await post(`${project.path}/merge_requests`, as.owner, { title: 'x', source_branch: 'topic', target_branch: 'main' }).expect(201)
+    const request = `${project.path}/merge_requests/${body.iid}`
+    expect((await numbers(`${request}/closes_issues`, as.owner)).sort()).toEqual([1, 2])
+    const { body: versions } = await t.api('get', `${request}/versions`, as.owner).expect(200)
+    const { body: version, headers } = await t.api('get', `${request}/versions/${versions[0].id}`, as.owner).expect(200)
+    expect([version.commits.length, version.commits.at(-1).title, headers['x-diff-overflow']]).toEqual([1_100, 'Fixes #1', undefined])
+    await t.api('put', `${request}/merge`, as.owner).expect(200)
+    await t.ctx.jobs.drain()
+    expect((await t.api('get', `${project.path}/issues?state=closed`, as.owner).expect(200)).body).toHaveLength(2)
   })
 
   it('a merge request in a fork closes no issues of its source, and no hidden ones (MR-85, SEC-122)', async () => {

@@ -7,7 +7,7 @@ import type { Commit } from '../../../../git/types.js'
 import { fillTemplate, type Placeholder, placeholdersIn } from '../../../../rules/message-templates.js'
 import { lengthOf } from '../../../../rules/path.js'
 import { signatureOf } from '../../../repository/repositories.js'
-import { commitsOfRequest } from '../reading/contents.js'
+import { commitsToList } from '../reading/contents.js'
 import { approversOf, type NamedUser, reviewedBy } from '../writing/approvals.js'
 import { issueReferences, issuesClosedBy } from '../writing/closing-issues.js'
 
@@ -76,7 +76,7 @@ async function filled(ctx: Context, merging: Merging, template: string): Promise
 
 /** The commits, oldest first. */
 const commitsOf = async (ctx: Context, { subject, request }: Merging): Promise<Commit[]> =>
-  (await commitsOfRequest(ctx, subject.project, request)).reverse()
+  (await commitsToList(ctx, subject.project, request)).reverse()
 
 const isMultiline = ({ message }: Commit) => message.trim().includes('\n')
 const identityOf = ({ name, email }: { name: string; email: string }) => `${name} <${email}>`

@@ -8,16 +8,20 @@ import { notFound } from '../../../../failures.js'
 import type { Commit, Diff, FileDiff, GitRepository, Oid } from '../../../../git/types.js'
 import type { Keyset } from '../../../../lib/keyset.js'
 import { afterRow, limits, type Page, type Paging, pageFrom, slice } from '../../../core/page.js'
+import { DIFF_LIMITS } from '../../../repository/diff-limits.js'
 import type { CommitRange } from '../../../repository/patches.js'
 import { repositoryOf } from '../../../repository/repositories.js'
-import { VERSION_LIMITS } from '../versions/limits.js'
 
 type Project = ProjectSubject['project']
 type Request = typeof mergeRequests.$inferSelect
 export type Version = typeof mergeRequestVersions.$inferSelect
 
-/** The most commits of a version whose messages are searched for closing references, newest first. */
-export const MAX_MESSAGES = 1_000
+/** The most commits of a version that are shown at once, and whose messages are searched for references, newest first. */
+export const MAX_COMMITS = 10_000
+/** The most commits that a message lists, newest first. */
+const MAX_LISTED = 1_000
+/** Commits whose messages are in memory at a time. */
+const BATCH_SIZE = 1_000
 
 const selectVersion = statement('version of a merge request', (db) =>
   db
@@ -46,7 +50,7 @@ async function commitsOf(repository: GitRepository, version: Version | null, { s
 
 async function diffsOf(repository: GitRepository, version: Version | null): Promise<FileDiff[]> {
   if (!version || version.base_commit_sha === null || version.commits_count === 0) return []
-  return (await repository.diff(version.base_commit_sha, version.head_commit_sha, VERSION_LIMITS)).files
+  return (await repository.diff(version.base_commit_sha, version.head_commit_sha, DIFF_LIMITS)).files
 }
 
 /** The commits of the newest version, newest first (MR-87). */
@@ -56,17 +60,21 @@ export async function listRequestCommits(ctx: Context, project: Project, request
   return { items: commits, total }
 }
 
-/** The messages of the commits of the newest version, to find closing references (MR-82). */
-export const commitMessagesOf = async (...given: Parameters<typeof commitsOfRequest>): Promise<string[]> =>
-  (await commitsOfRequest(...given)).map(({ message }) => message)
+type RequestKey = Pick<Request, 'id' | 'project_id' | 'version_id'>
 
-/** The commits of the newest version, newest first, at most 1,000. */
-export async function commitsOfRequest(
-  ctx: Context,
-  project: Pick<Project, 'id' | 'storage'>,
-  request: Pick<Request, 'id' | 'project_id' | 'version_id'>,
-): Promise<Commit[]> {
-  const { commits } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip: 0, limit: MAX_MESSAGES })
+/** The messages of the commits of the newest version, newest first, to find references (MR-82). */
+export async function* commitMessagesOf(ctx: Context, project: Pick<Project, 'id' | 'storage'>, request: RequestKey): AsyncGenerator<string> {
+  const version = await newestVersion(ctx, request)
+  for (let skip = 0, total = 1; skip < Math.min(total, MAX_COMMITS); skip += BATCH_SIZE) {
+    const read = await commitsOf(repositoryOf(ctx, project), version, { skip, limit: BATCH_SIZE })
+    for (const { message } of read.commits) yield message
+    total = read.total
+  }
+}
+
+/** The commits of the newest version, newest first, for a message that lists them. */
+export async function commitsToList(ctx: Context, project: Pick<Project, 'id' | 'storage'>, request: RequestKey): Promise<Commit[]> {
+  const { commits } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip: 0, limit: MAX_LISTED })
   return commits
 }
 
@@ -116,9 +124,6 @@ export interface VersionDetails {
   diffs: FileDiff[]
 }
 
-/** The most commits that the details of a version show. */
-const MAX_COMMITS = 1_000
-
 /** One version with its commits and diffs (MR-92). */
 export async function getVersion(ctx: Context, project: Project, request: Request, id: number): Promise<VersionDetails> {
   const [version] = await selectVersion(ctx.db, null).execute({ project: request.project_id, request: request.id, version: id })
@@ -165,11 +170,11 @@ export async function shownChanges(ctx: Context, project: Project, request: Requ
     const commit = (await commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS })).commits.find(({ oid }) => oid === wanted.commit)
     if (!commit) throw notFound('Commit')
     const [parent = null] = commit.parents
-    return { ...none, commit, from: parent, to: commit.oid, ...(await repository.diff(parent, commit.oid, VERSION_LIMITS)) }
+    return { ...none, commit, from: parent, to: commit.oid, ...(await repository.diff(parent, commit.oid, DIFF_LIMITS)) }
   }
   const since = versions.find((each) => each.id < version.id && each.head_commit_sha === wanted.since) ?? null
   const from = since ? since.head_commit_sha : version.base_commit_sha
   const to = version.head_commit_sha
   if (!since && version.commits_count === 0) return none
-  return { ...none, since, from, to, ...(await repository.diff(from, to, VERSION_LIMITS)) }
+  return { ...none, since, from, to, ...(await repository.diff(from, to, DIFF_LIMITS)) }
 }

@@ -6,7 +6,7 @@ import type { Context } from '../../../../context.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import type { Commit, Oid } from '../../../../git/types.js'
 import { cherryPick, type PickTarget } from '../../../repository/commits/pick.js'
-import { commitsOfRequest } from './contents.js'
+import { commitsToList } from './contents.js'
 
 /** Cherry-picks a commit; the message for the merge commit of a merge request lists the commits of that (C-50). */
 export const pickCommit = (ctx: Context, subject: ProjectSubject, caller: SignedIn, target: PickTarget): Promise<Commit | null> =>
@@ -22,5 +22,5 @@ async function commitsMergedBy(ctx: Context, caller: SignedIn, subject: ProjectS
     .orderBy(desc(id))
     .limit(1)
   if (!request || !seesMergeRequest({ ...subject, user: caller.user }, request)) return null
-  return (await commitsOfRequest(ctx, subject.project, request)).reverse()
+  return (await commitsToList(ctx, subject.project, request)).reverse()
 }

@@ -14,11 +14,15 @@ import { commitMessagesOf } from '../reading/contents.js'
 type Request = typeof mergeRequests.$inferSelect
 
 /** All texts in which a merge request may mention issues: title, description and commit messages. */
-export const textsOf = async (
+export async function* textsOf(
   ctx: Context,
   project: ProjectSubject['project'],
   request: Pick<Request, 'id' | 'project_id' | 'version_id' | 'title' | 'description'>,
-): Promise<string[]> => [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
+): AsyncGenerator<string> {
+  yield request.title
+  yield request.description
+  yield* commitMessagesOf(ctx, project, request)
+}
 
 /**
  * The issues that merging a merge request closes, limited to those the caller sees: the ones that it says it closes, of
@@ -36,10 +40,10 @@ export async function issuesNamedBy(
 ): Promise<IssueSubject[]> {
   const { project } = subject
   if (request.target_branch !== project.default_branch) return []
-  const references: IssueReference[] = []
-  for (const text of await textsOf(ctx, project, request))
-    for (const each of await closingReferences(ctx.cpu.slices, text, ctx.links.base)) references.push(each)
-  return references.length === 0 ? [] : resolveIssues(ctx, caller, subject, references)
+  async function* references(): AsyncGenerator<IssueReference> {
+    for await (const text of textsOf(ctx, project, request)) yield* await closingReferences(ctx.cpu.slices, text, ctx.links.base)
+  }
+  return resolveIssues(ctx, caller, subject, references())
 }
 
 /** The list of issues in the message of a merge commit (MR-67). */

@@ -18,7 +18,7 @@ import { inSameNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { refuseFaults, textFaults } from '../../texts.js'
 import { descriptionColumns, type NewIssuable, newAttributes, recordCreation, textOf } from '../../writing.js'
-import { MAX_MESSAGES } from '../reading/contents.js'
+import { MAX_COMMITS } from '../reading/contents.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
 import { draftFirstVersion, recordVersions, setFirstVersionRefs, type VersionDraft } from '../versions/make.js'
@@ -102,7 +102,7 @@ async function draftFor(ctx: Context, { caller, source, target, given, branches 
   const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
   const draft = await draftFirstVersion(ctx, { ...request, ...NO_VERSION, title: given.title })
   if (draft.sourceUnreadable) throw forbidden()
-  const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MAX_MESSAGES) ?? [])
+  const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MAX_COMMITS) ?? [])
   const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
   for (const text of texts) if (await mentionsIssues(ctx, text)) return { ...draft, withoutReferences: false }
   return { ...draft, withoutReferences: true }

@@ -28,8 +28,9 @@ type Row = typeof mergeRequests.$inferSelect
 export const mentionsIssues = async (ctx: Pick<Context, 'cpu' | 'links'>, text: string): Promise<boolean> =>
   (await referencesIn(ctx.cpu.slices, text, ctx.links.base)).some(({ kind }) => kind === 'issue')
 
-/** The most references in the texts of one merge request that are resolved; further ones are ignored. */
-const MAX_REFERENCES = 1_000
+async function* mentionedIn(ctx: Context, texts: AsyncIterable<string>): AsyncGenerator<IssueReference> {
+  for await (const text of texts) for (const each of await referencesIn(ctx.cpu.slices, text, ctx.links.base)) if (each.kind === 'issue') yield each
+}
 
 /**
  * Updates which issues a merge request mentions and closes, after its texts, target or commits have changed. The column
@@ -45,14 +46,9 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
     if (!request) return
     const subject = await getProjectFor(ctx, viewer, String(request.project_id)).catch(() => null)
     if (!subject) return
-    const texts = await textsOf(ctx, subject.project, request)
-    const mentioned: IssueReference[] = []
-    for (const text of texts)
-      for (const each of await referencesIn(ctx.cpu.slices, text, ctx.links.base))
-        if (each.kind === 'issue' && mentioned.length < MAX_REFERENCES) mentioned.push(each)
     const [closing, mentionedIssues] = await Promise.all([
       issuesNamedBy(ctx, viewer, subject, request),
-      resolveIssues(ctx, viewer, subject, mentioned),
+      resolveIssues(ctx, viewer, subject, mentionedIn(ctx, textsOf(ctx, subject.project, request))),
     ])
     const closes = new Set(closing.map(({ issue }) => issue.id))
     const links = new Map([...mentionedIssues, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
