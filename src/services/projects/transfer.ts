@@ -35,9 +35,11 @@ export async function transferProject(
     for (const namespace of [before.namespace_id, targetId].sort((a, b) => a - b)) locked.set(namespace, await lockNamespace(tx, namespace))
     const [source, target] = [locked.get(before.namespace_id), locked.get(targetId)]
     const [project] = await tx.select().from(projects).where(eq(projects.id, id)).for('update')
-    if (!project || project.marked_for_deletion_at || !source || project.namespace_id !== source.id) throw notFound('Project')
+    if (!project || project.marked_for_deletion_at) throw notFound('Project')
     if (!target) throw notFound('Namespace')
-    if (target.id === source.id) throw refuse(sameMessage)
+    if (target.id === project.namespace_id) throw refuse(sameMessage)
+    // another call has moved it since it was read
+    if (project.namespace_id !== source?.id) throw refuse('Project was transferred to another namespace meanwhile')
     // a project moved into a personal namespace counts towards the projects limit (PR-14)
     if (target.kind === 'user') await checkLimit(tx, caller.user, target.id)
     const faults: string[] = []

@@ -157,6 +157,23 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400])
   })
 
+  it('eight at once into two groups: each moves it or hears why not (PR-13, GR-42)', async () => {
+    const owner = await aUser(t.ctx)
+    const admin = await anAdmin(t.ctx)
+    const targets = [await aGroup(t.ctx, { creator: owner }), await aGroup(t.ctx, { creator: owner })]
+    for (const byAdmin of [false, true]) {
+      const project = await aProject(t.ctx, { creator: owner })
+      const move = (group: { id: number; path: string }) =>
+        byAdmin ? t.api('post', `${group.path}/projects/${project.id}`, admin) : transfer(project, group.id, owner)
+      const answers = await Promise.all(Array.from({ length: 8 }, (_, i) => move(targets[i % 2] as (typeof targets)[0])))
+      // what comes after the first transfer may move it once more
+      const statuses = new Set(answers.map(({ status }) => status))
+      expect(statuses).toEqual(new Set([byAdmin ? 201 : 200, 400]))
+      for (const { status, text } of answers)
+        if (status === 400) expect(text).toMatch(/already in this namespace|contact an admin|transferred to another namespace meanwhile/)
+    }
+  })
+
   it('the owner of the personal namespace gets a membership, within their limit (AC-8, AC-13, PR-14)', async () => {
     const { owner, project } = await inGroup()
     const user = await aUser(t.ctx, { projects_limit: 1 })
