@@ -9,11 +9,16 @@ import { type AuditAction, audit } from '../core/audit.js'
 
 const isActiveAdministrator = sql`${users.admin} and ${users.state} = 'active' and ${users.kind} = 'human'`
 
-/** Throws 403 when the user is the last active administrator (SEC-123), also when two are removed concurrently. */
-export async function requireAnotherAdministrator(tx: Transaction, userId: number): Promise<void> {
+/** Whether there is another active administrator (SEC-123); holds until the end of the transaction. */
+export async function hasAnotherAdministrator(tx: Transaction, userId: number): Promise<boolean> {
   // locks all active administrators in the same order, so that concurrent calls run one after the other
   const active = await tx.select({ id: users.id }).from(users).where(isActiveAdministrator).orderBy(users.id).for('update')
-  if (active.some(({ id }) => id === userId) && active.length === 1) throw forbidden()
+  return active.length !== 1 || active[0]?.id !== userId
+}
+
+/** Throws 403 when the user is the last active administrator (SEC-123). */
+export async function requireAnotherAdministrator(tx: Transaction, userId: number): Promise<void> {
+  if (!(await hasAnotherAdministrator(tx, userId))) throw forbidden()
 }
 
 /** Whether the user is the last active administrator, who can be neither blocked, demoted nor removed (SEC-123). */

@@ -3,7 +3,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { emails, identities, namespaces, users } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
-import { Failure, forbidden, notFound } from '../../failures.js'
+import { Failure, notFound } from '../../failures.js'
 import { normaliseEmail } from '../../rules/email.js'
 import { audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
@@ -13,7 +13,7 @@ import { mailLink } from './links/mail.js'
 import { renameNamespace } from './namespaces.js'
 import { revokeGrants } from './oauth.js'
 import { hashPassword } from './passwords.js'
-import { requireAnotherAdministrator } from './user-state.js'
+import { hasAnotherAdministrator } from './user-state.js'
 import { type User, userConflict, userFaults } from './users.js'
 
 export interface UserChange {
@@ -62,12 +62,12 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
   const update = () =>
     ctx.db.transaction(async (tx) => {
       const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
-      if (!user) throw notFound('User')
-      if (user.kind === 'ghost') throw forbidden()
+      if (!user || user.kind === 'ghost') throw notFound('User')
       const draft = { ...given, email, website_url: given.website_url ?? undefined, avatar: given.avatar?.data }
       const faults = await userFaults(tx, draft, user)
       if (Object.keys(faults).length > 0) throw updateFailed((await userConflict(tx, draft, id)) ?? faults)
-      if (given.admin === false && user.admin) await requireAnotherAdministrator(tx, id)
+      if (given.admin === false && user.admin && !(await hasAnotherAdministrator(tx, id)))
+        throw updateFailed({ admin: ['cannot be taken from the last administrator'] })
 
       const next: Partial<User> = {
         ...(email !== undefined && { email }),

@@ -216,7 +216,7 @@ async function applyGroups(ctx: Context, provider: Provider, { groups }: Profile
   const [admin, external] = [isIn(administrators, user.admin), isIn(outside, user.external)]
   if (!maySignIn(user) || (admin === user.admin && external === user.external)) return user
   await updateUser(ctx, user.id, { admin, external }).catch(async (error: unknown) => {
-    if (!(error instanceof Failure) || error.kind !== 'forbidden') throw error
+    if (!(error instanceof Failure) || error.kind !== 'not_found') throw error
     ctx.log.warn({ user: user.username, provider: provider.name }, 'the last administrator stays one, whatever the groups are')
     await updateUser(ctx, user.id, { external })
   })
