@@ -160,11 +160,11 @@ export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
       const keys = Object.keys(value)
       return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? truncate(Object.values(value), max) : value
     },
-    shownList(z.array(item, INVALID).max(max, INVALID)),
+    severalUnderOneName(z.array(item, INVALID).max(max, INVALID)),
   )
 
-/** Documents a parameter that accepts several values under one name. */
-function shownList<T extends z.ZodType>(type: T, single = false): T {
+/** Marks a parameter that takes all values of a plain name that occurs several times in a form (W-3). */
+export function severalUnderOneName<T extends z.ZodType>(type: T, single = false): T {
   wire.add(type, { several: true, single })
   return type
 }
@@ -228,7 +228,7 @@ export const oneOrMore = <T extends z.ZodType>(item: T) =>
         .filter((each) => each !== '' && each !== null && each !== undefined)
       return items.length > 0 ? items : undefined
     },
-    shownList(z.array(item, INVALID).max(MAX_LIST, INVALID), true),
+    severalUnderOneName(z.array(item, INVALID).max(MAX_LIST, INVALID), true),
   )
 
 /** Parses a timestamp in any of the forms of G-50; undefined if it is invalid. */

@@ -4,7 +4,7 @@ import { adminFirst } from '../../access/rules.js'
 import { showsSecrets } from '../../access/scopes.js'
 import { invalidInput } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { unknownNames } from '../../http/params.js'
+import { severalUnderOneName, unknownNames } from '../../http/params.js'
 import { type SettingsInput, type SettingsRecord, showSettings, updateSettings } from '../../services/core/settings.js'
 import { DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/core/settings-table.js'
 import { type Attribute, readValue } from './values.js'
@@ -29,7 +29,7 @@ const STORED_ONLY = 'Stored and returned, without effect.'
 
 const parameter = (name: SettingName) => {
   const attribute = SETTINGS[name] as Attribute
-  return z
+  const type = z
     .unknown()
     .optional()
     .transform((value, found) => {
@@ -40,6 +40,7 @@ const parameter = (name: SettingName) => {
       return z.NEVER
     })
     .meta({ ...TYPES[attribute.kind], description: attribute.effect ?? STORED_ONLY })
+  return attribute.kind === 'list' ? severalUnderOneName(type) : type
 }
 
 /**

@@ -326,6 +326,17 @@ describe('PUT /application/settings: stored values (AS-3 to AS-9)', () => {
     const form = (body: string) => t.api('put', '/application/settings', admin).type('form').send(body).expect(200)
     expect((await form('domain_blacklist[]=a.com&domain_blacklist[]=b.com')).body).toMatchObject({ domain_blacklist: ['a.com', 'b.com'] })
     expect((await form('restricted_visibility_levels=public')).body).toMatchObject({ restricted_visibility_levels: ['public'] })
+    // a plain name that is repeated (W-3)
+    for (const [name, ...values] of [
+      ['restricted_visibility_levels', 'internal', 'public'],
+      ['domain_blacklist', 'a.com', 'b.com'],
+      ['domain_whitelist', 'c.com', 'd.com'],
+      ['jobqueue_throttling_queues', 'mail', 'hooks'],
+      ['import_sources', 'git', 'git'],
+      ['repository_storages', 'default', 'default'],
+    ] as const)
+      expect((await form(values.map((value) => `${name}=${value}`).join('&'))).body).toMatchObject({ [name]: values })
+    await form('domain_whitelist=&restricted_visibility_levels[]=')
     expect((await form('restricted_visibility_levels[]=')).body).toMatchObject({ restricted_visibility_levels: [] })
     const text = 'a.com, b.com;c.com\n*.d.com  ,'
     expect((await put({ domain_whitelist: text, domain_blacklist: text }).expect(200)).body).toMatchObject({
