@@ -149,8 +149,8 @@ const FOR_PROGRAMS =
 const isPage = (request: FastifyRequest) => wantsHtml(request) && !FOR_PROGRAMS.test(request.url)
 
 /**
- * Tells the router which POST is a form of a page: the other requests at such paths are those of Git and LFS, which read
- * their bodies themselves.
+ * Tells the router which POST is a form of a page: none of the API (G-10), and the other requests at such paths are those
+ * of Git and LFS, which read their bodies themselves.
  */
 const FORM_POSTS = {
   name: 'form',
@@ -165,9 +165,9 @@ const FORM_POSTS = {
   },
   deriveConstraint({ headers, url = '' }: IncomingMessage) {
     const type = headers['content-type'] ?? ''
-    return /^(?:application\/x-www-form-urlencoded|multipart\/form-data)/i.test(type) && !isGitPath(url.split('?', 1).join('').slice(1))
-      ? 'yes'
-      : undefined
+    const path = url.split('?', 1).join('').slice(1)
+    const isForm = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)/i.test(type)
+    return isForm && !path.startsWith('api/') && !isGitPath(path) ? 'yes' : undefined
   },
 }
 

@@ -56,6 +56,18 @@ describe('route and method (G-1, W-30, VE-5)', () => {
     },
   )
 
+  it.each(['/projects/1/nothing', '/session', '/nothing'])('POST %s is no route, whatever the body and the token are (G-1, G-10)', async (path) => {
+    for (const caller of [user, null]) {
+      const answers = [
+        await t.api('post', path, caller),
+        await t.api('post', path, caller).send({ a: 'b' }),
+        await t.api('post', path, caller).type('form').send('a=b'),
+        await t.api('post', path, caller).field('a', 'b'),
+      ]
+      for (const { status, body } of answers) expect([status, body]).toEqual([404, { error: '404 Not Found' }])
+    }
+  })
+
   it('/users/:id takes digits only, for every method (G-3)', async () => {
     for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const)
       await t.api(method, '/users/abc', admin).expect(404, { error: '404 Not Found' })
