@@ -61,7 +61,7 @@ const FILTERS = {
   exclude_internal: { where: () => sql`${users.kind} = 'human'`, value: ({ exclude_internal }) => exclude_internal || undefined },
   admins: { where: () => sql`${users.admin}`, value: ({ admins }) => admins || undefined },
   two_factor: { where: (state) => sql`${users.two_factor_enabled} = (${state} = 'enabled')`, value: ({ two_factor }) => two_factor },
-  username: { where: (name) => eq(users.username, name), value: ({ username }) => username },
+  username: { where: (name) => sql`lower(${users.username}) = lower(${name})`, value: ({ username }) => username },
   extern_uid: {
     where: (uid) =>
       sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${uid}))`,
@@ -101,15 +101,8 @@ const matches = (admin: boolean, search: Fuzzy['shape']) =>
         and(eq(users.id, sql.placeholder('viewer')), fuzzyMatch([users.email], search)),
       )
 
-/** Filters that name an account or ask for external ones; without them others do not see external accounts (U-10). */
-const FINDS_EXTERNAL: FilterName[] = ['external', 'username', 'extern_uid']
-
 const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filters' | 'search'>) =>
-  and(
-    admin || search !== 'all' || filters.some((name) => FINDS_EXTERNAL.includes(name)) ? undefined : sql`not ${users.external}`,
-    ...conditionsOf(FILTERS, filters, null),
-    search === 'all' ? undefined : matches(admin, search),
-  )
+  and(...conditionsOf(FILTERS, filters, null), search === 'all' ? undefined : matches(admin, search))
 
 /** Changes whenever the row does: it contains the id of the transaction that wrote it (`xmin`). */
 const basicKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin)`

@@ -217,7 +217,7 @@ async function isOwnAddress(tx: Transaction, address: string, primary: string | 
 }
 
 /**
- * The message when another user has the primary address or exactly the username; null otherwise. These conflicts are
+ * The message when another user has the primary address or the username; null otherwise. These conflicts are
  * reported before all other faults (U-24, U-30).
  */
 export async function userConflict(tx: Transaction, { email, username }: UserDraft, self: number): Promise<string | null> {
@@ -226,7 +226,10 @@ export async function userConflict(tx: Transaction, { email, username }: UserDra
     if (twin) return 'Email has already been taken'
   }
   if (username !== undefined) {
-    const [namesake] = await tx.select({ id: users.id }).from(users).where(sql`${users.username} = ${username} and ${users.id} <> ${self}`)
+    const [namesake] = await tx
+      .select({ id: users.id })
+      .from(users)
+      .where(sql`lower(${users.username}) = lower(${username}) and ${users.id} <> ${self}`)
     if (namesake) return 'Username has already been taken'
   }
   return null
