@@ -1,5 +1,5 @@
 import type { GitInstallation } from './installation.js'
-import { canMerge, draftConflicted, draftMerge, draftPick, pickRefusal } from './merge/merge.js'
+import { canMerge, draftConflicted, draftMerge, draftPick, mergeTexts, pickRefusal } from './merge/merge.js'
 import { copyObjects } from './objects/copy-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
@@ -79,6 +79,7 @@ function writerOf(
       return answer?.merges ?? false
     },
     draftConflicted: async (ours, theirs) => draftConflicted(writing(), ours, theirs),
+    mergeTexts: (texts, side) => mergeTexts(writing(), texts, side),
     draftMerge: async (draft, whileWriting) => draftMerge(writing(), draft, await reader.uniqueMergeBase(draft.into, draft.from), whileWriting),
     writeCommit: (commit) => writeCommit(writable(), commit),
     writeTag: (tag) => writeTag(writable(), tag),

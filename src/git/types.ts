@@ -241,6 +241,8 @@ export type Change =
   | { action: 'delete'; path: string }
   /** Keeps the file's content if `content` is absent. */
   | { action: 'move'; from: string; path: string; content?: Buffer }
+  /** Replaces a file by an object that the repository has. */
+  | { action: 'replace'; path: string; mode: string; oid: Oid }
   /** Sets the commit that a submodule points at. */
   | { action: 'submodule'; path: string; oid: Oid }
 
@@ -310,10 +312,24 @@ export interface MergedCommits {
 /** `conflict`: git cannot merge automatically, or there is no common history. */
 export type MergeResult = MergedCommits | { refusal: 'conflict' }
 
+/** The texts of a merge; without a base both sides have added the file. */
+export interface MergedTexts {
+  base: Buffer | null
+  ours: Buffer
+  theirs: Buffer
+}
+
+/** A file of one side of a merge, or of the base. */
+export interface Stage {
+  mode: string
+  oid: Oid
+}
+
 /** A merge that needs decisions: a commit of its tree, in whose texts git has marked the conflicts. */
 export interface ConflictedMerge {
   commit: Oid
-  files: { path: string; sides: { stage: number; mode: string; oid: Oid }[] }[]
+  /** The conflicts, with what git has of each in its three stages. */
+  files: { path: string; base?: Stage; ours?: Stage; theirs?: Stage }[]
 }
 
 /** Changes of files. */
@@ -573,6 +589,8 @@ export interface GitRepository {
   draftMerge(draft: MergeDraft, whileWriting?: (commits: MergedCommits) => Promise<void>): Promise<MergeResult>
   /** Writes what `git merge` leaves behind when the merge of `theirs` into `ours` conflicts; null if it does not. */
   draftConflicted(ours: Oid, theirs: Oid): Promise<ConflictedMerge | null>
+  /** Merges three texts line by line; where both sides changed the same lines, those of one side are taken. */
+  mergeTexts(texts: MergedTexts, side: 'ours' | 'theirs'): Promise<Buffer>
   /** Writes a commit with an existing tree. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>

@@ -3,6 +3,7 @@ import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { aMergeRequest } from '../support/merge-requests.js'
+import { bareOf } from '../support/repositories.js'
 
 const t = testApp()
 
@@ -414,10 +415,10 @@ describe('conflicts', () => {
     expect((await browser.open(at)).text).toContain('There are conflicts with main.')
     const page = await browser.open(`${at}/conflicts`)
     expect(page.$('.conflict .head code').text()).toBe('a.txtb')
-    expect(page.$('.conflict').first().find('label').text()).toContain('Use the lines of topicUse the lines of main')
+    expect(page.$('.conflict').first().find('label').text()).toContain('with the lines of topic where both have changed the same')
     expect(page.$('.conflict textarea').first().val()).toMatch(/^<<<<<<< topic$[\s\S]*^>>>>>>> main$/m)
-    const edited = { 'files[f0][take]': 'ours', 'files[f1][take]': 'edit', 'files[f1][content]': 'B <both>\r\n' }
-    const marked = await browser.submit('Commit to topic', { ...edited, 'files[f1][content]': '<<<<<<< a\nB' })
+    const edited = { 'files[f0][take]': 'our_lines', 'files[f1][take]': 'edit', 'files[f1][content]': 'B <both>\r\n' }
+    const marked = await browser.submit('Commit to topic', { ...edited, 'files[f1][content]': '<<<<<<< topic\nB' })
     expect([marked.status, marked.text.includes('still has marks of a conflict in b')]).toEqual([422, true])
     await commit(project, 'topic', { another: 'x\n' })
     expect((await browser.submit('Commit to topic', edited)).text).toContain('The branches have changed since this page was opened')
@@ -436,6 +437,65 @@ describe('conflicts', () => {
     const sent = { authenticity_token, head: 'a', start: 'b', message: 'c', 'files[f0][path]': 'b', 'files[f0][take]': 'ours' }
     const answer = await stranger.post(`${at}/resolve_conflicts`, sent)
     expect([answer.status, answer.text.includes('resolved')]).toEqual([403, false])
+  })
+
+  it('of what has marks of its own, no last line break, or is no text are resolved to the byte (WB-110)', async () => {
+    const owner = await aUser(t.ctx)
+    const mark = '<<<<<<< topic\n'
+    const binary = (text: string) => Buffer.from(`\0${text}`)
+    const names = ['added', 'binary', 'deleted', 'edited', 'lines', 'lines-marked', 'whole', 'zero']
+    const base = Object.fromEntries(
+      names
+        .filter((name) => name !== 'added')
+        .map((name) => [name, name === 'binary' ? binary('0') : name === 'deleted' ? 'another text\n'.repeat(9) : `${mark}0\nend\n`]),
+    )
+    const project = await aProject(t.ctx, { creator: owner })
+    const bare = bareOf(t, project)
+    bare.commits({ files: base })
+    const parent = bare.git('rev-parse', 'main').trim()
+    const of = (side: string): Record<string, string | Buffer | null> => ({
+      added: `${mark}${side}`,
+      binary: binary(side),
+      deleted: side === 'topic' ? null : `${'another text\n'.repeat(9)}${side}\n`,
+      edited: `${mark}${side}\nend\n`,
+      lines: `${side}\r\nend`,
+      'lines-marked': `${mark}${side}\nend\n${side === 'main' ? 'more\n' : ''}`,
+      whole: `${side}`,
+      zero: `${mark}${side}\nend\n${side === 'main' ? 'more\n' : ''}`,
+    })
+    bare.commits({ branch: 'topic', parents: [parent], files: of('topic') }, { branch: 'main', files: of('main') })
+    const { body } = await t
+      .api('post', `${project.path}/merge_requests`, owner)
+      .send({ source_branch: 'topic', target_branch: 'main', title: 'x' })
+      .expect(201)
+    const browser = await signedIn(owner)
+    const page = await browser.open(`/${project.fullPath}/-/merge_requests/${body.iid}/conflicts`)
+    expect(
+      page
+        .$('.conflict .head code')
+        .toArray()
+        .map((code) => page.$(code).text()),
+    ).toEqual(names)
+    const labels = (i: number) => page.$('.conflict').eq(i).find('label').text()
+    expect([labels(1), labels(2)]).toEqual([
+      'Use the whole file of topicUse the whole file of main',
+      'Delete the file, as topic doesUse the whole file of main',
+    ])
+    const takes = ['theirs', 'ours', 'ours', 'edit', 'our_lines', 'our_lines', 'ours', 'their_lines']
+    const sent = Object.fromEntries(takes.map((take, i) => [`files[f${i}][take]`, take]))
+    const done = await browser.submit('Commit to topic', { ...sent, 'files[f3][content]': `${mark}both\nend` })
+    expect(done.text).toContain('The conflicts are resolved.')
+    const show = (name: string) => bare.gitBytes(['show', `topic:${name}`])
+    expect(Object.fromEntries(names.filter((name) => name !== 'deleted').map((name) => [name, show(name).toString()]))).toEqual({
+      added: `${mark}main`,
+      binary: '\0topic',
+      edited: `${mark}both\nend`,
+      lines: 'topic\r\nend',
+      'lines-marked': `${mark}topic\nend\nmore\n`,
+      whole: 'topic',
+      zero: `${mark}main\nend\nmore\n`,
+    })
+    expect(bare.git('ls-tree', 'topic', 'deleted')).toBe('')
   })
 
   it('with a fork are resolved in the fork by those who may push there, and others read the commands (WB-331)', async () => {

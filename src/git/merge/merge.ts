@@ -15,6 +15,7 @@ import type {
   ConflictedMerge,
   MergeDraft,
   MergedCommits,
+  MergedTexts,
   MergeResult,
   Oid,
   PickDraft,
@@ -188,11 +189,9 @@ export async function draftConflicted(context: WriteContext, ours: Oid, theirs: 
     const [tree = '', ...entries] = stdout.toString('utf8').split('\0')
     const files = new Map<string, ConflictedMerge['files'][number]>()
     for (const entry of entries) {
-      const [, mode = '', oid = '', stage = '', name = ''] = /^(\d{6}) ([0-9a-f]{40}) ([123])\t([\s\S]+)$/.exec(entry) ?? []
-      if (name === '') continue
-      const file = files.get(name) ?? { path: name, sides: [] }
-      file.sides.push({ stage: Number(stage), mode, oid })
-      files.set(name, file)
+      const [, mode = '', oid = '', stage = '', path = ''] = /^(\d{6}) ([0-9a-f]{40}) ([123])\t([\s\S]+)$/.exec(entry) ?? []
+      const side = STAGES[stage]
+      if (side) files.set(path, { ...(files.get(path) ?? { path }), [side]: { mode, oid } })
     }
     const stage = new ObjectBuffer()
     const commit = await stage.commit({ tree, parents: [ours], author: NOBODY, committer: NOBODY, message: '' })
@@ -200,6 +199,24 @@ export async function draftConflicted(context: WriteContext, ours: Oid, theirs: 
     return { commit, files: [...files.values()] }
   })
 }
+
+/** The sides of a conflict by the numbers of git's stages. */
+const STAGES: Record<string, 'base' | 'ours' | 'theirs'> = { 1: 'base', 2: 'ours', 3: 'theirs' }
+
+/** Merges three texts as git does; where both sides changed the same lines, those of `side` are taken. */
+export const mergeTexts = ({ directory, pool }: WriteContext, { base, ours, theirs }: MergedTexts, side: 'ours' | 'theirs'): Promise<Buffer> =>
+  // the files need a folder only: nothing of them is an object
+  withQuarantine(directory, async ({ path }) => {
+    const files = await Promise.all(
+      [ours, base ?? Buffer.of(), theirs].map(async (text, i) => {
+        const file = join(path, `text-${i}`)
+        await writeFile(file, text)
+        return file
+      }),
+    )
+    const { stdout } = await pool.run(directory, ['merge-file', '--stdout', '--quiet', `--${side}`, ...files])
+    return stdout
+  })
 
 const compress = promisify(deflate)
 const decompress = promisify(inflate)

@@ -81,6 +81,11 @@ class WorkingTree {
         await this.#add(change.path, { mode: entry.mode, oid: entry.oid, ...(content && { content }) })
         return this.#remove(change.from)
       }
+      case 'replace': {
+        const { entry } = await this.#leaf(change.path)
+        Object.assign(entry, { mode: change.mode, oid: change.oid })
+        return
+      }
       case 'submodule': {
         const { entry } = await this.#found(change.path)
         if (entry.mode !== '160000') throw new Fault('missing', change.path)

@@ -1,19 +1,8 @@
-/** The side of a conflict that is taken. */
-export type Side = 'ours' | 'theirs'
+const linesOf = (text: string) => text.split(/\r?\n/)
 
-/** A text with git's marks of conflicts, in which one side of each is taken; null where the marks are not whole. */
-export function takeSide(text: string, side: Side, { ours, theirs }: Record<Side, string>): string | null {
-  const kept: string[] = []
-  let place: 'outside' | Side = 'outside'
-  for (const line of text.split('\n')) {
-    const bare = line.replace(/\r$/, '')
-    if (place === 'outside' && bare === `<<<<<<< ${ours}`) place = 'ours'
-    else if (place === 'ours' && bare === '=======') place = 'theirs'
-    else if (place === 'theirs' && bare === `>>>>>>> ${theirs}`) place = 'outside'
-    else if (place === 'outside' || place === side) kept.push(line)
-  }
-  return place === 'outside' ? kept.join('\n') : null
+/** Whether a text has a mark of a conflict with one of these labels that is no line of either side itself. */
+export function hasMarks(text: string, labels: readonly string[], sides: readonly string[]): boolean {
+  const marks = new Set(labels.flatMap((label) => [`<<<<<<< ${label}`, `>>>>>>> ${label}`]))
+  for (const side of sides) for (const line of linesOf(side)) marks.delete(line)
+  return linesOf(text).some((line) => marks.has(line))
 }
-
-/** Whether a text still has marks of conflicts. */
-export const hasMarks = (text: string): boolean => /^(?:<{7}|>{7}) \S/m.test(text)

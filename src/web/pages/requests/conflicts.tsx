@@ -1,13 +1,42 @@
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { fullPathOf } from '../../../access/rules.js'
+import type { Stage } from '../../../git/types.js'
 import { oneOf, opt, orDefault, str } from '../../../http/params.js'
-import { loadConflicts, mayResolveConflicts, resolveConflicts } from '../../../services/issuables/merge-requests/merging/conflicts.js'
+import {
+  type ConflictedFile,
+  loadConflicts,
+  mayResolveConflicts,
+  resolveConflicts,
+  TAKES,
+  type Take,
+} from '../../../services/issuables/merge-requests/merging/conflicts.js'
 import { FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
 import { AT, addressOf, ConflictCommands, RequestHead, read } from './parts.js'
 
-/** The conflicts of a merge request in its texts: one side is taken, or the text is edited (WB-110). */
+const lines = (take: Take, branch: string): [Take, ComponentChildren] => [
+  take,
+  <>
+    Merge both, with the lines of <code>{branch}</code> where both have changed the same
+  </>,
+]
+
+const whole = (take: Take, branch: string, stage: Stage | null): [Take, ComponentChildren] => [
+  take,
+  stage ? (
+    <>
+      Use the whole file of <code>{branch}</code>
+    </>
+  ) : (
+    <>
+      Delete the file, as <code>{branch}</code> does
+    </>
+  ),
+]
+
+/** The conflicts of a merge request: a side is taken, lines are merged, or the text is edited (WB-110). */
 export const conflictsPage = page({
   at: `${AT}/conflicts`,
   access: read,
@@ -43,21 +72,12 @@ export const conflictsPage = page({
     // people know the branches by their names
     const named = (text: string) =>
       text.replaceAll(`<<<<<<< ${found.head}`, `<<<<<<< ${source_branch}`).replaceAll(`>>>>>>> ${found.start}`, `>>>>>>> ${target_branch}`)
-    const choices = [
-      [
-        'ours',
-        <>
-          Use the lines of <code>{source_branch}</code>
-        </>,
-      ],
-      [
-        'theirs',
-        <>
-          Use the lines of <code>{target_branch}</code>
-        </>,
-      ],
-      ['edit', 'Use the text below'],
-    ] as const
+    const choicesOf = ({ ours, theirs, text }: ConflictedFile): [Take, ComponentChildren][] => [
+      ...(text === null ? [] : [lines('our_lines', source_branch), lines('their_lines', target_branch)]),
+      whole('ours', source_branch, ours),
+      whole('theirs', target_branch, theirs),
+      ...(text === null ? [] : ([['edit', 'Use the text below']] as [Take, string][])),
+    ]
     return {
       title,
       body: (
@@ -66,7 +86,7 @@ export const conflictsPage = page({
           <h2>Resolve conflicts</h2>
           {found.others.length > 0 && (
             <div class="flash alert">
-              <p>These files can only be resolved by commands: they are not texts, too large, or deleted or renamed on one side.</p>
+              <p>These files can only be resolved by commands: they were renamed differently, or one branch has a folder in their place.</p>
               <ul>
                 {found.others.slice(0, 50).map((path) => (
                   <li key={path}>
@@ -82,8 +102,9 @@ export const conflictsPage = page({
               <FormFaults view={view} fields={['message']} />
               <input type="hidden" name="head" value={found.head} />
               <input type="hidden" name="start" value={found.start} />
-              {found.files.map(({ path, text: marked }, i) => {
-                const text = named(marked)
+              {found.files.map((file, i) => {
+                const { path } = file
+                const text = file.text === null ? null : named(file.text)
                 const name = `files[f${i}]`
                 const taken = typed(view, `${name}[take]`)
                 return (
@@ -94,22 +115,24 @@ export const conflictsPage = page({
                     </div>
                     <div class="note">
                       <input type="hidden" name={`${name}[path]`} value={path} />
-                      {choices.map(([value, label]) => (
+                      {choicesOf(file).map(([value, label]) => (
                         <div class="check" key={value}>
                           <input type="radio" id={`take_${i}_${value}`} name={`${name}[take]`} value={value} checked={taken === value} required />
                           <label for={`take_${i}_${value}`}>{label}</label>
                         </div>
                       ))}
-                      <TextField
-                        view={view}
-                        name={`${name}[content]`}
-                        within={`file_${i}`}
-                        label="Text"
-                        value={text}
-                        rows={Math.min(24, text.split('\n', 24).length + 1)}
-                        class="code"
-                        spellcheck={false}
-                      />
+                      {text !== null && (
+                        <TextField
+                          view={view}
+                          name={`${name}[content]`}
+                          within={`file_${i}`}
+                          label="Text"
+                          value={text}
+                          rows={Math.min(24, text.split('\n', 24).length + 1)}
+                          class="code"
+                          spellcheck={false}
+                        />
+                      )}
                     </div>
                   </fieldset>
                 )
@@ -137,7 +160,7 @@ export const conflictsForm = form({
     head: str(),
     start: str(),
     message: orDefault(str(), ''),
-    files: z.record(z.string(), z.object({ path: str(), take: oneOf(['ours', 'theirs', 'edit']), content: opt(str()) })),
+    files: z.record(z.string(), z.object({ path: str(), take: oneOf(TAKES), content: opt(str()) })),
   }),
   on: conflictsPage,
   async submit({ ctx, caller, subject, input: { files, ...given } }) {
