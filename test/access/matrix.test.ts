@@ -121,9 +121,12 @@ async function all(work: (() => Promise<string | null>)[]): Promise<string[]> {
   return found.sort()
 }
 
+/** What may also be asked about what waits for its removal is allowed as any other; `deleted.test.ts` has the rest. */
+const rowOf = (rule: string) => rule.replace(' or deleted', '')
+
 describe('permissions of all routes (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67, AC-4, AC-6, AC-7)', () => {
   it('every rule that a route declares has a row, and every row a column for everybody', () => {
-    expect(endpoints.map(({ access }) => access.rule).filter((rule) => !(rule in MATRIX))).toEqual([])
+    expect(endpoints.map(({ access }) => access.rule).filter((rule) => !(rowOf(rule) in MATRIX))).toEqual([])
     const rows = Object.values({ ...MATRIX, ...CLOSER }).flatMap((row) => Object.values(row) as string[])
     expect(rows.filter((row) => row.split(/\s+/).length !== CALLERS.length)).toEqual([])
     expect(Object.keys(CLOSER).filter((key) => !endpoints.some((endpoint) => keyOf(endpoint) === key))).toEqual([])
@@ -137,7 +140,7 @@ describe('permissions of all routes (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 
       const work: (() => Promise<string | null>)[] = []
       let asked = 0
       for (const endpoint of some) {
-        const row = (CLOSER[keyOf(endpoint)] ?? MATRIX[endpoint.access.rule])?.[visibility].split(/\s+/) ?? []
+        const row = (CLOSER[keyOf(endpoint)] ?? MATRIX[rowOf(endpoint.access.rule)])?.[visibility].split(/\s+/) ?? []
         const kind = kindOf(endpoint)
         const strangers = oneIn(STRANGERS.length, STRANGERS, endpoint.path.length % STRANGERS.length)
         for (const [i, name] of CALLERS.entries()) {
