@@ -498,6 +498,26 @@ describe('conflicts', () => {
     expect(bare.git('ls-tree', 'topic', 'deleted')).toBe('')
   })
 
+  it('are none where nothing is in common: the page offers a rebase, and a merge by name (MR-93)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
+    bareOf(t, project).commits({ branch: 'alone', parents: [], files: { b: 'b\n' } })
+    const { path } = await aMergeRequest(t, { project, source: 'alone', files: null })
+    const at = `/${project.fullPath}/-/merge_requests/${path.split('/').at(-1)}`
+    const browser = await signedIn(owner)
+    const page = await browser.open(at)
+    expect(page.text).toContain('alone and main have no common history')
+    expect(page.text).not.toContain('There are conflicts')
+    expect(page.$('pre.plain').text()).toContain('git merge --allow-unrelated-histories origin/main\n')
+    expect([(await browser.open(`${at}/conflicts`)).status, (await browser.open(`${at}/diffs`)).text.includes('1 file changed')]).toEqual([409, true])
+    await browser.open(at)
+    await browser.submit('Rebase')
+    await t.ctx.jobs.drain()
+    await t.api('get', path, owner).expect(200)
+    await t.ctx.jobs.drain()
+    expect((await browser.open(at)).text).toContain('There are no conflicts with main.')
+  })
+
   it('with a fork are resolved in the fork by those who may push there, and others read the commands (WB-331)', async () => {
     const [owner, forker] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { 'a.txt': text(LINES), b: 'b\n' } })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { type LinePoint, mergeRequestVersions, type Position } from '../../db/schema/index.js'
 import { refused } from '../../failures.js'
@@ -33,6 +33,9 @@ export function commitRange({ noteable }: NoteableSubject): Range {
   return { base_sha: parent, start_sha: parent, head_sha: oid }
 }
 
+/** The base in positions on a version: zeros where the histories have none in common (MR-93). */
+export const baseShaOf = ({ base_commit_sha }: Pick<typeof mergeRequestVersions.$inferSelect, 'base_commit_sha'>): Oid => base_commit_sha ?? ZERO
+
 /** Validates a range: it must be that of the commit, or of one of the merge request's versions. Null if it is not. */
 async function rangeOf(ctx: Context, subject: NoteableSubject, given: Range): Promise<Range | null> {
   const { noteable } = subject
@@ -47,7 +50,7 @@ async function rangeOf(ctx: Context, subject: NoteableSubject, given: Range): Pr
       and(
         eq(mergeRequestVersions.project_id, noteable.project_id),
         eq(mergeRequestVersions.merge_request_id, sql`${noteable.id}`),
-        eq(mergeRequestVersions.base_commit_sha, given.base_sha),
+        given.base_sha === ZERO ? isNull(mergeRequestVersions.base_commit_sha) : eq(mergeRequestVersions.base_commit_sha, given.base_sha),
         eq(mergeRequestVersions.start_commit_sha, given.start_sha),
         eq(mergeRequestVersions.head_commit_sha, given.head_sha),
       ),

@@ -82,12 +82,34 @@ describe('what a request would merge', () => {
       await get(`${other.path}/versions/${id}`, project.creator).expect(404, { message: '404 Not found' })
   })
 
-  it('without own commits, without anything in common, without a branch there is nothing, and it is said (MR-37, MR-93)', async () => {
+  it('without a common history all commits and files of the source are new (MR-93)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
-    bareOf(t, project).commits({ branch: 'alone', parents: [], files: { b: 'b' } })
+    bareOf(t, project).commits({ branch: 'alone', parents: [], files: { b: 'b' } }, { branch: 'alone', files: { c: 'c\n' } })
+    const request = await aMergeRequest(t, { project, source: 'alone', files: null })
+    expect(await showRequest(t, request)).toMatchObject({ changes_count: '2', merge_status: 'cannot_be_merged', diff_refs: { base_sha: null } })
+    expect((await get(`${request.path}/versions`, project.creator).expect(200)).body).toMatchObject([
+      { state: 'collected', real_size: '2', base_commit_sha: null, head_commit_sha: headOf(project, 'alone') },
+    ])
+    expect((await get(`${request.path}/commits`, project.creator).expect(200)).body).toHaveLength(2)
+    const { body } = await get(`${request.path}/changes`, project.creator).expect(200)
+    expect(body.changes).toMatchObject([
+      { new_path: 'b', new_file: true },
+      { new_path: 'c', new_file: true },
+    ])
+    const position = { base_sha: '0'.repeat(40), start_sha: headOf(project, 'main'), head_sha: headOf(project, 'alone'), position_type: 'text' }
+    const thread = { body: 'Why?', position: { ...position, new_path: 'c', new_line: 1 } }
+    await t.api('post', `${request.path}/discussions`, project.creator).send(thread).expect(201)
+    await t.api('put', `${request.path}/merge`, project.creator).expect(405)
+    await t.api('put', `${request.path}/rebase`, project.creator).expect(202)
+    await t.ctx.jobs.drain()
+    expect(await showRequest(t, request)).toMatchObject({ changes_count: '2', merge_status: 'can_be_merged', merge_error: null })
+    await t.api('put', `${request.path}/merge`, project.creator).expect(200)
+  })
+
+  it('without own commits, or without a branch, there is nothing, and it is said (MR-37)', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
     bareOf(t, project).git('update-ref', 'refs/heads/same', headOf(project, 'main'))
     for (const [source, versions] of [
-      ['alone', [{ state: 'empty', real_size: '0', base_commit_sha: null, head_commit_sha: headOf(project, 'alone') }]],
       ['same', [{ state: 'empty', real_size: '0', base_commit_sha: headOf(project, 'main') }]],
       ['missing', []],
     ] as const) {

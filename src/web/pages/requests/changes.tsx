@@ -15,6 +15,7 @@ import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
 import { type DiscussionRecord, threadsOfFiles } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
 import { sizeOfFile } from '../../../services/notes/pictures.js'
+import { baseShaOf } from '../../../services/notes/positions.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { shortId } from '../../components/code.js'
 import { Counts, countsOf, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
@@ -310,7 +311,7 @@ function CommitBar({ shown: { changes, view, at, kept }, commits }: { shown: Sho
 }
 
 const shaFields = ({ version }: ShownChanges) => ({
-  base_sha: version?.base_commit_sha ?? '',
+  base_sha: version ? baseShaOf(version) : '',
   start_sha: version?.start_commit_sha ?? '',
   head_sha: version?.head_commit_sha ?? '',
 })

@@ -14,7 +14,7 @@ import {
 import { FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
-import { AT, addressOf, ConflictCommands, RequestHead, read } from './parts.js'
+import { AT, addressOf, MergeCommands, RequestHead, read } from './parts.js'
 
 const lines = (take: Take, branch: string): [Take, ComponentChildren] => [
   take,
@@ -63,7 +63,7 @@ export const conflictsPage = page({
               )}{' '}
               Who may can do it here, or by commands:
             </p>
-            <ConflictCommands view={view} subject={subject} />
+            <MergeCommands view={view} subject={subject} />
           </ProjectLayout>
         ),
       }
@@ -94,7 +94,7 @@ export const conflictsPage = page({
                   </li>
                 ))}
               </ul>
-              <ConflictCommands view={view} subject={subject} />
+              <MergeCommands view={view} subject={subject} />
             </div>
           )}
           {found.others.length === 0 && (

@@ -14,7 +14,7 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField }
 import { Time } from '../../components/time.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
-import { addressOf, ConflictCommands } from './parts.js'
+import { addressOf, MergeCommands } from './parts.js'
 
 export interface Merging {
   record: SingleMergeRequest
@@ -137,7 +137,11 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
         <Check state="waiting">Conflicts with {target} are being looked for.</Check>
       ) : request.merge_status === 'cannot_be_merged' ? (
         <Check state="missing">
-          <Conflicts view={view} subject={subject} mayPush={branches.source !== null} />
+          {record.version?.base_commit_sha === null ? (
+            <Unrelated view={view} subject={subject} mayPush={branches.source !== null} />
+          ) : (
+            <Conflicts view={view} subject={subject} mayPush={branches.source !== null} />
+          )}
         </Check>
       ) : (
         <Check state="done">There are no conflicts with {target}.</Check>
@@ -177,14 +181,33 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
   )
 }
 
-/** How conflicts are resolved: by a page for texts, or by commands. */
-const Conflicts = ({ view, subject, mayPush }: { view: PageView; subject: MergeRequestSubject; mayPush: boolean }) => (
+interface ConflictProps {
+  view: PageView
+  subject: MergeRequestSubject
+  mayPush: boolean
+}
+
+/** How conflicts are resolved: by a page, or by commands. */
+const Conflicts = ({ view, subject, mayPush }: ConflictProps) => (
   <>
     There are conflicts with <code>{subject.request.target_branch}</code>.{' '}
     {mayPush && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>Resolve conflicts</a>}
     <details>
       <summary>Resolve them by commands</summary>
-      <ConflictCommands view={view} subject={subject} />
+      <MergeCommands view={view} subject={subject} />
+    </details>
+  </>
+)
+
+/** What remains where the branches have no common history. */
+const Unrelated = ({ view, subject, mayPush }: ConflictProps) => (
+  <>
+    <code>{subject.request.source_branch}</code> and <code>{subject.request.target_branch}</code> have no common history, so they cannot be merged
+    here. {mayPush ? 'A rebase puts the commits onto the target. ' : 'Who may push to the source branch can rebase it, or merge both by commands. '}
+    {mayPush && <ActionButton view={view} action={`${addressOf(subject)}/rebase`} label="Rebase" into="merge" />}
+    <details>
+      <summary>Merge them by commands</summary>
+      <MergeCommands view={view} subject={subject} unrelated />
     </details>
   </>
 )

@@ -8,7 +8,7 @@ import { createDiscussion, resolveDiscussion } from '../../../services/notes/dis
 import { deleteDraft, discardDrafts, saveDraft, updateDraft } from '../../../services/notes/drafts.js'
 import { getDiscussion } from '../../../services/notes/list.js'
 import { aboutMergeRequest } from '../../../services/notes/noteables.js'
-import type { GivenPosition } from '../../../services/notes/positions.js'
+import { baseShaOf, type GivenPosition } from '../../../services/notes/positions.js'
 import { applySuggestions } from '../../../services/notes/suggestions.js'
 import { noteWithCommands } from '../../../services/quick-actions/notes.js'
 import { sendReview } from '../../../services/quick-actions/review.js'
@@ -86,7 +86,7 @@ export const threadPage = page({
     const { id, notes } = await getDiscussion(ctx, caller, noteable, input.discussion_id)
     const { items: versions } = await listVersions(ctx, subject.request, { page: 1, per_page: 100 })
     const at = notes[0]?.note.position
-    const version = at && versions.find((each) => each.head_commit_sha === at.head_sha && each.base_commit_sha === at.base_sha)
+    const version = at && versions.find((each) => each.head_commit_sha === at.head_sha && baseShaOf(each) === at.base_sha)
     if (!version) return new Redirect(`${addressOf(subject)}#discussion_${id}`)
     const query = version.id === versions[0]?.id ? '' : `?diff_id=${version.id}`
     return new Redirect(`${addressOf(subject)}/diffs${query}#discussion_${id}`)

@@ -81,6 +81,8 @@ export async function loadConflicts(ctx: Context, caller: SignedIn, subject: Mer
   ])
   if (!head || !start) return null
   if (!(await repository.commit(head))) throw conflict('The newest commits of the source branch are being read: try again in a moment')
+  if ((await repository.mergeBase(start, head)) === null)
+    throw conflict('The branches have no common history: rebase the source branch, or merge them by commands')
   if (await repository.canMerge(start, head)) return null
   await checkQuota(ctx, repository)
   const merged = await repository.draftConflicted(head, start)

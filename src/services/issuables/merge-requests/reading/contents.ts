@@ -42,14 +42,14 @@ async function newestVersion(ctx: Context, request: Pick<Request, 'id' | 'projec
   return version ?? null
 }
 
-/** The commits of a version; unrelated histories have none to show (MR-93). */
+/** The commits of a version. */
 async function commitsOf(repository: GitRepository, version: Version | null, { skip, limit }: { skip: number; limit: number }) {
-  if (!version || version.base_commit_sha === null || version.commits_count === 0) return { commits: [], total: 0 }
+  if (!version || version.commits_count === 0) return { commits: [], total: 0 }
   return repository.log({ from: [version.head_commit_sha], exclude: [version.start_commit_sha], skip, limit })
 }
 
 async function diffsOf(repository: GitRepository, version: Version | null): Promise<FileDiff[]> {
-  if (!version || version.base_commit_sha === null || version.commits_count === 0) return []
+  if (!version || version.commits_count === 0) return []
   return (await repository.diff(version.base_commit_sha, version.head_commit_sha, DIFF_LIMITS)).files
 }
 
@@ -82,10 +82,10 @@ export async function commitsToList(ctx: Context, project: Pick<Project, 'id' | 
 export const changesOfRequest = async (ctx: Context, project: Project, request: Request): Promise<FileDiff[]> =>
   diffsOf(repositoryOf(ctx, project), await newestVersion(ctx, request))
 
-/** The commits between which the newest version has its changes; null if there are none (MR-93). */
+/** The commits between which the newest version has its changes; null if there are none. */
 export async function rangeOfRequest(ctx: Context, request: Request): Promise<CommitRange | null> {
   const version = await newestVersion(ctx, request)
-  if (!version || version.base_commit_sha === null || version.commits_count === 0) return null
+  if (!version || version.commits_count === 0) return null
   return { from: version.base_commit_sha, to: version.head_commit_sha }
 }
 
@@ -165,7 +165,7 @@ export async function shownChanges(ctx: Context, project: Project, request: Requ
   const version = wanted.version === undefined ? (versions[0] ?? null) : (versions.find(({ id }) => id === wanted.version) ?? null)
   if (wanted.version !== undefined && !version) throw notFound('Version')
   const none = { versions, version, since: null, commit: null, from: null, to: null, files: [], truncated: false, similarity: {} }
-  if (!version || version.base_commit_sha === null) return none
+  if (!version) return none
   if (wanted.commit !== undefined) {
     const commit = (await commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS })).commits.find(({ oid }) => oid === wanted.commit)
     if (!commit) throw notFound('Commit')

@@ -164,10 +164,9 @@ export async function versionOf(
   { head, start }: { head: Oid; start: Oid },
 ): Promise<NonNullable<VersionDraft['version']>> {
   const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MAX_COMMITS)])
-  // unrelated histories have nothing to show (MR-93)
-  const own = base === null ? { oids: [], total: 0 } : range
-  const diff = base === null || own.total === 0 ? { files: [], truncated: false, similarity: {} } : await repository.diff(base, head, DIFF_LIMITS)
-  return { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
+  // without a common history all commits and files are new (MR-93)
+  const diff = range.total === 0 ? { files: [], truncated: false, similarity: {} } : await repository.diff(base, head, DIFF_LIMITS)
+  return { head, start, base, ...sizeOf(diff), commits: range.total, oids: range.oids }
 }
 
 /** The state and `changes_count` of a version (MR-7, MR-91). */
