@@ -218,7 +218,7 @@ function projectAccess(
   { early = true, get = getProjectFor }: { early?: boolean; get?: typeof getProjectOrDeletedFor } = {},
 ): Access<ProjectSubject, boolean> {
   return {
-    rule: `${signed ? 'signed in, ' : ''}project${get === getProjectOrDeletedFor ? ' or deleted' : ''}: ${ability}`,
+    rule: `${signed ? 'signed in, ' : ''}project: ${ability}${get === getProjectOrDeletedFor ? ', also deleted' : ''}`,
     signedIn: signed,
     early,
     path: projectPath,
@@ -290,7 +290,7 @@ export const onGroupOrDeletedSignedIn = (ability: GroupAbility): Access<GroupSub
 
 function groupAccess(ability: GroupAbility, signed: boolean, get: typeof getGroupOrDeletedFor = getGroupFor): Access<GroupSubject, boolean> {
   return {
-    rule: `${signed ? 'signed in, ' : ''}group${get === getGroupOrDeletedFor ? ' or deleted' : ''}: ${ability}`,
+    rule: `${signed ? 'signed in, ' : ''}group: ${ability}${get === getGroupOrDeletedFor ? ', also deleted' : ''}`,
     signedIn: signed,
     early: false,
     path: projectPath,

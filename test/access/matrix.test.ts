@@ -122,7 +122,7 @@ async function all(work: (() => Promise<string | null>)[]): Promise<string[]> {
 }
 
 /** What may also be asked about what waits for its removal is allowed as any other; `deleted.test.ts` has the rest. */
-const rowOf = (rule: string) => rule.replace(' or deleted', '')
+const rowOf = (rule: string) => rule.replace(', also deleted', '')
 
 describe('permissions of all routes (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67, AC-4, AC-6, AC-7)', () => {
   it('every rule that a route declares has a row, and every row a column for everybody', () => {
