@@ -25,6 +25,7 @@ const FROZEN = {
   '0018_feed_tokens': '68a750872a8c7db6fbb53020b5f7fcbdb9421b99e72ec0cf01d645a291b2f699',
   '0019_group_shares': '0bb6a090aa09cb76cce3c39befcab3a9b60c2c1dd79549cfb19eb7049473dcc3',
   '0020_list_orders': '897f9a6ab869190591589d645631f7abfc002612a63ccd7b343265ce37c22f9f',
+  '0021_account_addresses': 'c1defcaa7be48f5097e0017b8be5369a3689eb8704612d39917351fe21314d0c',
 }
 
 describe('migrations', () => {

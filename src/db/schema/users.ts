@@ -84,7 +84,10 @@ export const identities = pgTable(
   ],
 )
 
-/** Secondary e-mail addresses; the primary one is a column of the user. */
+/**
+ * Secondary e-mail addresses; the primary one is a column of the user. Several accounts may claim an address until one of
+ * them has confirmed it (SEC-126).
+ */
 export const emails = pgTable(
   'emails',
   {
@@ -97,7 +100,11 @@ export const emails = pgTable(
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
-  (t) => [uniqueIndex('emails_email_key').on(sql`lower(${t.email})`), index('emails_user_id_idx').on(t.user_id)],
+  (t) => [
+    uniqueIndex('emails_email_key').on(sql`lower(${t.email})`).where(sql`${t.confirmed_at} is not null`),
+    uniqueIndex('emails_user_id_email_key').on(t.user_id, sql`lower(${t.email})`),
+    index('emails_email_idx').on(sql`lower(${t.email})`),
+  ],
 )
 
 /** The status shown beside the name of a user. */
