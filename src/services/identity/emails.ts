@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { emails, users } from '../../db/schema/index.js'
+import { invalidRecord, notFound } from '../../failures.js'
 import { emailFault, normaliseEmail } from '../../rules/email.js'
 import { domainFault } from '../../rules/email-domains.js'
 import { readSettings } from '../core/settings.js'
@@ -22,14 +23,38 @@ export const removeEmail = (ctx: Context, owner: Owner, row: Email): Promise<voi
       .where(sql`${users.id} = ${owner.id} and ${users.public_email} = ${normaliseEmail(row.email)}`),
   )
 
-/** Whether an account has this address, as primary or secondary one. `but` is the id of an account to ignore. */
-export async function isEmailTaken(tx: Transaction, email: string, but = 0): Promise<boolean> {
+/**
+ * Whether an account has this address, as its primary one or as a confirmed secondary one (SEC-126). `but` is the id of an
+ * account to ignore.
+ */
+export async function isEmailTaken(tx: Pick<Transaction, 'select'>, email: string, but = 0): Promise<boolean> {
   const [taken] = await tx
     .select({ one: sql`1` })
     .from(users)
     .where(sql`lower(${users.email}) = ${email} and ${users.id} <> ${but}`)
-    .union(tx.select({ one: sql`1` }).from(emails).where(sql`lower(${emails.email}) = ${email} and ${emails.user_id} <> ${but}`))
+    .union(
+      tx
+        .select({ one: sql`1` })
+        .from(emails)
+        .where(sql`lower(${emails.email}) = ${email} and ${emails.user_id} <> ${but} and ${emails.confirmed_at} is not null`),
+    )
   return taken !== undefined
+}
+
+/** Whether this account has the address as a secondary one, confirmed or not. */
+const hasEmail = async (tx: Transaction, userId: number, email: string): Promise<boolean> =>
+  (await tx.$count(emails, sql`${emails.user_id} = ${userId} and lower(${emails.email}) = ${email}`)) > 0
+
+/** Removes the address, which this account has confirmed, from others that have it unconfirmed (ML-53). */
+export async function dropOtherClaims(tx: Transaction, userId: number, email: string): Promise<void> {
+  await tx.delete(emails).where(sql`lower(${emails.email}) = ${email} and ${emails.user_id} <> ${userId} and ${emails.confirmed_at} is null`)
+}
+
+/** Mails the link that confirms a secondary address once more (WB-414). */
+export async function resendConfirmation(ctx: Context, owner: Owner, { email, confirmed_at }: Email): Promise<void> {
+  if (!ctx.mail) throw notFound()
+  if (confirmed_at !== null) throw invalidRecord({ email: ['is confirmed already'] })
+  await mailLink(ctx, ctx.db, 'confirm', email, owner.id)
 }
 
 /**
@@ -39,9 +64,10 @@ export async function isEmailTaken(tx: Transaction, email: string, but = 0): Pro
 export async function addEmail(ctx: Context, owner: Owner, given: string): Promise<Email> {
   const email = normaliseEmail(given)
   const excluded = ctx.origin?.caller.user?.admin ? null : domainFault(email, await readSettings(ctx))
+  const isTaken = async (tx: Transaction) => (await isEmailTaken(tx, email)) || (await hasEmail(tx, owner.id, email))
   const check = async (tx: Transaction): Promise<Record<string, string[]>> => {
-    const fault = emailFault(email) ?? ((await isEmailTaken(tx, email)) ? 'has already been taken' : excluded)
+    const fault = emailFault(email) ?? ((await isTaken(tx)) ? 'has already been taken' : excluded)
     return fault ? { email: [fault] } : {}
   }
-  return items.add(ctx, owner, { email }, check, (tx) => mailLink(ctx, tx, 'confirm', email))
+  return items.add(ctx, owner, { email }, check, (tx) => mailLink(ctx, tx, 'confirm', email, owner.id))
 }

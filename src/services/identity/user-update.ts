@@ -3,12 +3,13 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { emails, identities, namespaces, users } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
-import { Failure, notFound } from '../../failures.js'
+import { Failure, invalidRecord, notFound } from '../../failures.js'
 import { normaliseEmail } from '../../rules/email.js'
 import { audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { readSettings } from '../core/settings.js'
 import { removeAvatar, storeAvatar } from './avatars.js'
+import { dropOtherClaims, type Email } from './emails.js'
 import { mailLink } from './links/mail.js'
 import { renameNamespace } from './namespaces.js'
 import { revokeGrants } from './oauth.js'
@@ -84,12 +85,12 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
       }
       for (const field of NOT_NULL_TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''
       if (email !== undefined && email !== user.email) {
-        const confirmed = await swapEmails(ctx, tx, user, email)
-        if (ctx.mail && !given.skip_reconfirmation) {
-          next.confirmed_at = confirmed
-          if (!confirmed) await mailLink(ctx, tx, 'confirm', email)
-        }
+        const swapped = await swapEmails(ctx, tx, user, email)
+        const confirmed_at = swapped.confirmed_at ?? (given.skip_reconfirmation ? ctx.now() : null)
+        Object.assign(next, { ...swapped, ...next, confirmed_at })
+        if (confirmed_at === null) await mailLink(ctx, tx, 'confirm', email, id)
       }
+      if (next.confirmed_at) await dropOtherClaims(tx, id, email ?? user.email)
       if (given.username !== undefined && given.username !== user.username) await renamePersonalNamespace(tx, id, given.username)
       if (given.provider && given.extern_uid) await setIdentity(tx, id, given.provider, given.extern_uid)
       if (Object.keys(next).length > 0 || given.provider)
@@ -108,6 +109,26 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
     })
   const user = await retryOnUniqueViolation(update)
   if (given.avatar) await replaceAvatar(ctx, user, given.avatar.data)
+}
+
+/** Makes a confirmed secondary address of a user the primary one (US-95). */
+export async function makePrimary(ctx: Context, { id }: { id: number }, emailId: number): Promise<Email> {
+  return ctx.db.transaction(async (tx) => {
+    const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
+    const [row] = await tx
+      .select()
+      .from(emails)
+      .where(and(eq(emails.user_id, id), eq(emails.id, emailId)))
+    if (!user || !row) throw notFound('Email')
+    if (row.confirmed_at === null) throw invalidRecord({ email: ['is not confirmed'] })
+    const next = await swapEmails(ctx, tx, user, normaliseEmail(row.email))
+    await tx
+      .update(users)
+      .set({ ...next, updated_at: ctx.now() })
+      .where(eq(users.id, id))
+    await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes: changesOf(user, next, []) })
+    return row
+  })
 }
 
 /**
@@ -130,15 +151,17 @@ function limitsOf(given: UserChange, user: User, defaultLimit: number): Partial<
 
 /**
  * The former primary address becomes a secondary one, and a secondary one that becomes primary is no longer listed
- * (U-26). Returns when the new primary address was confirmed; null when it was not.
+ * (U-26). Each keeps its own confirmation (US-95). Returns what changes in the row of the user.
  */
-async function swapEmails(ctx: Context, tx: Transaction, user: User, email: string): Promise<Date | null> {
+async function swapEmails(ctx: Context, tx: Transaction, user: User, email: string): Promise<Partial<User>> {
   const [own] = await tx
     .delete(emails)
     .where(and(eq(emails.user_id, user.id), eq(sql`lower(${emails.email})`, email)))
     .returning()
   await tx.insert(emails).values({ user_id: user.id, email: user.email, confirmed_at: user.confirmed_at, ...createdNow(ctx) })
-  return own?.confirmed_at ?? null
+  // a secondary address is public only if it is confirmed (US-60)
+  const hides = user.confirmed_at === null && normaliseEmail(user.public_email) === normaliseEmail(user.email)
+  return { email, confirmed_at: own?.confirmed_at ?? null, ...(hides && { public_email: '' }) }
 }
 
 /** Renames the user's namespace to the new username, with all project paths in it (U-28). */

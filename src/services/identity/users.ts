@@ -18,7 +18,7 @@ import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { audit } from '../core/audit.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { imageFaults, storeAvatar } from './avatars.js'
-import { isEmailTaken } from './emails.js'
+import { dropOtherClaims, isEmailTaken } from './emails.js'
 import { mailLink } from './links/mail.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { hashPassword } from './passwords.js'
@@ -101,6 +101,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         public_email: normaliseEmail(given.public_email ?? ''),
         private_profile: given.private_profile ?? false,
       })
+      if (given.skip_confirmation) await dropOtherClaims(tx, user.id, email)
       if (given.provider && given.extern_uid)
         await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
       await audit(ctx, tx, {

@@ -102,7 +102,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     const user = await aUser(t.ctx)
     await put(user, { email: 'OTHER@example.com', bio: 'x'.repeat(256) }).expect(404, { message: 'Email has already been taken' })
     await put(user, { username: 'Other', bio: 'x'.repeat(256) }).expect(404, { message: 'Username has already been taken' })
-    await t.ctx.db.write.insert(emails).values({ user_id: other.id, email: 'second@example.com' })
+    await t.ctx.db.write.insert(emails).values({ user_id: other.id, email: 'second@example.com', confirmed_at: t.ctx.now() })
     await put(user, { email: 'second@example.com' }).expect(404, { message: { email: ['has already been taken'] } })
   })
 

@@ -300,7 +300,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     await t.api('put', `/users/${other.id}`, admin).send({ username: 'Ada' }).expect(404, { message: 'Username has already been taken' })
     const group = await aGroup(t.ctx)
     await post({ ...valid(7), username: group.fullPath }).expect(400, { message: { username: ['has already been taken'] } })
-    await t.ctx.db.write.insert(emails).values({ user_id: user.id, email: 'second@engine.example' })
+    await t.ctx.db.write.insert(emails).values({ user_id: user.id, email: 'second@engine.example', confirmed_at: t.ctx.now() })
     await post({ ...valid(7), email: 'Second@engine.example' }).expect(400, { message: { email: ['has already been taken'] } })
     await post({ ...valid(7), provider: 'ldap', extern_uid: 'UID=LIMITED' }).expect(400, {
       message: { 'identities.extern_uid': ['has already been taken'] },

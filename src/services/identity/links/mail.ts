@@ -93,10 +93,10 @@ export const accountMail = defineJob({
   ...MAIL_JOB,
   kind: 'mail: account',
   priority: 'high',
-  input: z.object({ purpose: z.enum(PURPOSES), email: z.string() }),
-  async run(ctx: Context, { purpose, email }, { id, signal }: Attempt) {
+  input: z.object({ purpose: z.enum(PURPOSES), email: z.string(), user: z.int().optional() }),
+  async run(ctx: Context, { purpose, email, user }, { id, signal }: Attempt) {
     const { accepts, link, lifetimeMs, subject, text, button, expiryNotice } = KINDS[purpose]
-    const address = ctx.mail ? await ownerOf(ctx, email, link) : null
+    const address = ctx.mail ? await ownerOf(ctx, { email, user, link }) : null
     if (!address || !accepts(address)) return
     const token = await createLink(ctx, { user_id: address.id, email, purpose: link, job_id: id, lifetimeMs })
     if (token === null) return void ctx.log.warn({ user: address.id, mail: purpose }, 'a mail was not sent: too many were requested')
@@ -116,20 +116,42 @@ export const accountMail = defineJob({
   },
 })
 
-/** The user with this primary or secondary address, who is active or, to confirm it, waits for approval. */
-async function ownerOf(ctx: Context, email: string, link: Kind['link']): Promise<Address | null> {
+/**
+ * The user with this primary or secondary address, who is active or, to confirm it, waits for approval. Of several who
+ * claim it: who has it as primary or confirmed one, or else has added it last.
+ */
+async function ownerOf(
+  ctx: Context,
+  { email, user = null, link }: { email: string; user?: number | null | undefined; link: Kind['link'] },
+): Promise<Address | null> {
   const { rows } = await ctx.db.write.execute<{ id: string; name: string; username: string; primary: boolean; confirmed: boolean }>(sql`
     select u.id, u.name, u.username, lower(u.email) = ${email} as "primary",
       case when lower(u.email) = ${email} then u.confirmed_at else e.confirmed_at end is not null as confirmed
     from ${users} u left join ${emails} e on e.user_id = u.id and lower(e.email) = ${email}
     where u.id in (select id from ${users} where lower(email) = ${email} union select user_id from ${emails} where lower(email) = ${email})
-      and u.state in ('active', 'deactivated', ${link === 'confirm' ? 'blocked_pending_approval' : 'active'}) and u.kind = 'human' and u.removal is null`)
+      and u.state in ('active', 'deactivated', ${link === 'confirm' ? 'blocked_pending_approval' : 'active'}) and u.kind = 'human' and u.removal is null
+      and (${user}::bigint is null or u.id = ${user})
+    order by "primary" desc, confirmed desc, e.id desc limit 1`)
   const [row] = rows
   return row ? { ...row, id: Number(row.id) } : null
 }
 
-/** Enqueues a mail with a link to a normalised address, in the caller's transaction; no-op when mail is off (ML-1). */
-export async function mailLink(ctx: Pick<Context, 'mail'>, db: Transaction | Database, purpose: Purpose, email: string): Promise<void> {
+/**
+ * Enqueues a mail with a link to a normalised address, in the caller's transaction; no-op when mail is off (ML-1). `user`
+ * is the account that the link is for, where others may claim the address too.
+ */
+export async function mailLink(
+  ctx: Pick<Context, 'mail'>,
+  db: Transaction | Database,
+  purpose: Purpose,
+  email: string,
+  user?: number,
+): Promise<void> {
   if (ctx.mail === null || emailFault(email) !== null) return
-  await enqueue(db, accountMail, { purpose, email }, { ...MAIL_LANE, key: digestOf(`${purpose} ${email}`) })
+  await enqueue(
+    db,
+    accountMail,
+    { purpose, email, user },
+    { ...MAIL_LANE, key: digestOf([purpose, email, ...(user === undefined ? [] : [user])].join(' ')) },
+  )
 }

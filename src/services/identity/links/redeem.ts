@@ -2,21 +2,25 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { emails, users } from '../../../db/schema/index.js'
+import { retryOnUniqueViolation } from '../../../db/unique-violation.js'
 import { invalidRecord } from '../../../failures.js'
 import { audit } from '../../core/audit.js'
+import { dropOtherClaims, isEmailTaken } from '../emails.js'
 import { revokeGrants } from '../oauth.js'
 import { hashPassword } from '../passwords.js'
 import { passwordFault, type User } from '../users.js'
 import { type AccountLink, consumeLink, findLink } from './links.js'
 
-/** Confirms the address that a link was sent to. False when the link is not valid. */
+/** Confirms the address that a link was sent to. False when the link is not valid, or somebody else has the address. */
 export async function confirmAddress(ctx: Context, token: string): Promise<boolean> {
   const link = await findLink(ctx, 'confirm', token)
   if (!link) return false
-  return ctx.db.transaction(async (tx) => (await consumeLink(tx, link)) && (await confirm(ctx, tx, link)))
+  // of two accounts that confirm an address at once the second finds it taken
+  return retryOnUniqueViolation(() => ctx.db.transaction(async (tx) => (await consumeLink(tx, link)) && (await confirm(ctx, tx, link))))
 }
 
-async function confirm(ctx: Context, tx: Transaction, { user_id, email }: AccountLink): Promise<true> {
+async function confirm(ctx: Context, tx: Transaction, { user_id, email }: AccountLink): Promise<boolean> {
+  if (await isEmailTaken(tx, email, user_id)) return false
   const confirmed = { confirmed_at: ctx.now(), updated_at: ctx.now() }
   const primary = await tx
     .update(users)
@@ -28,6 +32,7 @@ async function confirm(ctx: Context, tx: Transaction, { user_id, email }: Accoun
     .set(confirmed)
     .where(and(eq(emails.user_id, user_id), eq(emails.email, email), sql`${emails.confirmed_at} is null`))
     .returning({ id: emails.id })
+  await dropOtherClaims(tx, user_id, email)
   if (primary.length + secondary.length > 0)
     await audit(ctx, tx, {
       action: 'email_confirmed',

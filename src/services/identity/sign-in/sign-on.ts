@@ -10,6 +10,7 @@ import { emailFault, normaliseEmail } from '../../../rules/email.js'
 import { namespacePathFaults } from '../../../rules/path.js'
 import type { Provider } from '../../../sign-on-config.js'
 import { audit } from '../../core/audit.js'
+import { isEmailTaken } from '../emails.js'
 import { recordRefusal } from '../passwords.js'
 import { setDirectoryBlocked } from '../user-state.js'
 import { updateUser } from '../user-update.js'
@@ -151,17 +152,10 @@ async function makeAccount(ctx: Context, provider: Provider, profile: Profile): 
     // a second browser of the same person may have been faster
     const other = await findByIdentity(ctx, provider, uid)
     if (other) return other
-    if (!(await isAddressTaken(ctx, email))) throw error
+    if (!(await isEmailTaken(ctx.db.write, email))) throw error
     const reason = 'an account with your e-mail address exists; sign in to it, and connect it in the settings of your account'
     throw await refuseSignOn(ctx, provider, { login }, reason)
   }
-}
-
-async function isAddressTaken(ctx: Context, email: string): Promise<boolean> {
-  const { rows } = await ctx.db.write.execute(
-    sql`select from users where lower(email) = ${email} union all select from emails where lower(email) = ${email}`,
-  )
-  return rows.length > 0
 }
 
 const MAX_NAME = 255

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { orDefault, rowId, str } from '../../../http/params.js'
-import { addEmail, findEmail, listEmails, removeEmail } from '../../../services/identity/emails.js'
-import { mailLink } from '../../../services/identity/links/mail.js'
+import { addEmail, findEmail, listEmails, removeEmail, resendConfirmation } from '../../../services/identity/emails.js'
+import { makePrimary } from '../../../services/identity/user-update.js'
 import { getUser } from '../../../services/identity/users.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
-import { changeOwn } from './profile.js'
 
 const AT = '/-/profile/emails'
 const byId = z.object({ email_id: rowId() })
@@ -33,17 +32,19 @@ export const emailsPage = page({
                   key={id}
                   actions={
                     <>
-                      {confirmed_at === null
-                        ? ctx.mail && (
-                            <ActionButton
-                              view={view}
-                              action={`${AT}/${id}/resend_confirmation_instructions`}
-                              method="PUT"
-                              label="Send the link again"
-                              what={`to ${email}`}
-                            />
-                          )
-                        : ctx.mail && <ActionButton view={view} action={`${AT}/${id}/main`} method="PUT" label="Make main" what={email} />}
+                      {confirmed_at === null ? (
+                        ctx.mail && (
+                          <ActionButton
+                            view={view}
+                            action={`${AT}/${id}/resend_confirmation_instructions`}
+                            method="PUT"
+                            label="Send the link again"
+                            what={`to ${email}`}
+                          />
+                        )
+                      ) : (
+                        <ActionButton view={view} action={`${AT}/${id}/main`} method="PUT" label="Make main" what={email} />
+                      )}
                       <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={email} class="danger" />
                     </>
                   }
@@ -93,10 +94,11 @@ export const emailConfirmation = form({
   method: 'PUT',
   access: signedIn,
   input: byId,
+  on: emailsPage,
   async submit({ ctx, caller, input }) {
-    const { email } = await findEmail(ctx, caller.user, input.email_id)
-    await mailLink(ctx, ctx.db, 'confirm', email)
-    return new Redirect(AT, { notice: `A link that confirms it is on its way to ${email}.` })
+    const row = await findEmail(ctx, caller.user, input.email_id)
+    await resendConfirmation(ctx, caller.user, row)
+    return new Redirect(AT, { notice: `A link that confirms it is on its way to ${row.email}.` })
   },
 })
 
@@ -108,8 +110,7 @@ export const mainEmail = form({
   input: byId,
   on: emailsPage,
   async submit({ ctx, caller, input }) {
-    const { email } = await findEmail(ctx, caller.user, input.email_id)
-    await changeOwn(ctx, caller.user.id, { email })
+    const { email } = await makePrimary(ctx, caller.user, input.email_id)
     return new Redirect(AT, { notice: `${email} is your main address now.` })
   },
 })
