@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { eq, inArray, lte, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, lte, sql } from 'drizzle-orm'
 import type { Database } from '../db/client.js'
 import { counters } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
@@ -58,6 +58,14 @@ export class Counters {
     const now = this.now()
     const rows = await selectCounts(this.db, null).execute({ keys })
     return keys.map((key) => rows.find((row) => row.key === key && row.until > now) ?? { count: 0, until: now })
+  }
+
+  /** Takes back one that was added, if its window is not over. */
+  async takeBack(name: string): Promise<void> {
+    await this.db.write
+      .update(counters)
+      .set({ count: sql`${counters.count} - 1` })
+      .where(and(eq(counters.key, keyOf(name)), gt(counters.until, this.now()), gt(counters.count, 0)))
   }
 
   async reset(name: string): Promise<void> {

@@ -2,7 +2,7 @@ import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
-import { credentialMail } from '../services/identity/credential-mail.js'
+import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
 import { accountMail } from '../services/identity/links/mail.js'
 import { approvalMail, waitingMail } from '../services/identity/sign-in/sign-up-mail.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
@@ -27,6 +27,7 @@ export const kinds: AnyJob<Context>[] = [
   abuseMail,
   accountMail,
   credentialMail,
+  wrongCodesMail,
   waitingMail,
   approvalMail,
   postMerge,

@@ -6,6 +6,7 @@ import { users } from '../../db/schema/index.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { type Attempt, defineJob } from '../../jobs/kinds.js'
 import { MAIL_JOB, MAIL_LANE, mailHost, messageId, sendMessage } from '../core/mail.js'
+import type { User } from './users.js'
 
 const Credential = z.object({ user: z.int(), kind: z.enum(['An SSH key', 'An access token']), name: z.string(), detail: z.string() })
 
@@ -19,8 +20,8 @@ export const credentialMail = defineJob({
   priority: 'high',
   input: Credential,
   async run(ctx: Context, { user: userId, kind, name, detail }, { id, signal }: Attempt) {
-    const [user] = await ctx.db.write.select().from(users).where(eq(users.id, userId))
-    if (user?.state !== 'active' || user.kind !== 'human' || user.removal !== null || user.confirmed_at === null) return
+    const user = await recipientOf(ctx, userId)
+    if (!user) return
     const message = {
       kind: 'credential',
       to: { name: user.name, address: user.email },
@@ -30,6 +31,37 @@ export const credentialMail = defineJob({
         `${kind} was added to the account ${user.username} at ${mailHost(ctx.links.base)}:`,
         `${name} (${detail})`,
         'If that was not you or an administrator, remove it and change your password.',
+      ],
+      footer: [{ text: 'Sent by', link: ctx.links.base }],
+    }
+    await sendMessage(ctx, message, signal)
+  },
+})
+
+/** The user, if mails about the account can be sent to its primary address; null otherwise. */
+async function recipientOf(ctx: Context, userId: number): Promise<User | null> {
+  const [user] = await ctx.db.write.select().from(users).where(eq(users.id, userId))
+  return user?.state === 'active' && user.kind === 'human' && user.removal === null && user.confirmed_at !== null ? user : null
+}
+
+/** Mails a user that so many wrong codes of the second factor were given that no more are checked for a while (ML-54). */
+export const wrongCodesMail = defineJob({
+  ...MAIL_JOB,
+  kind: 'mail: wrong codes',
+  priority: 'high',
+  input: z.object({ user: z.int(), codes: z.int(), until: z.iso.datetime() }),
+  async run(ctx: Context, { user: userId, codes, until }, { id, signal }: Attempt) {
+    const user = await recipientOf(ctx, userId)
+    if (!user) return
+    const message = {
+      kind: 'wrong_codes',
+      to: { name: user.name, address: user.email },
+      subject: 'Many wrong codes for your account',
+      messageId: messageId(ctx, `mail-${id}`),
+      parts: [
+        `${codes} wrong codes were given for the account ${user.username} at ${mailHost(ctx.links.base)}, each after the right password. No further code is checked before ${until.slice(0, 16).replace('T', ' ')} UTC; security keys go on working.`,
+        'If that was not you, somebody knows your password: change it.',
+        { text: 'Set a new password', link: `${ctx.links.base}/users/password/new` },
       ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }

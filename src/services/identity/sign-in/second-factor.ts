@@ -1,14 +1,17 @@
 import { and, eq, lt, sql } from 'drizzle-orm'
 import { Secret, TOTP } from 'otpauth'
-import { maySignIn, type Session } from '../../../access/sessions.js'
+import { maySignIn, SECOND_FACTOR_MS, type Session } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { otpSecrets, recoveryCodes, sessions, users, webauthnKeys } from '../../../db/schema/index.js'
-import { conflict, invalidRecord, refused, tooMany, unauthenticated } from '../../../failures.js'
+import { conflict, Failure, invalidRecord, refused, tooMany, unauthenticated } from '../../../failures.js'
+import { enqueue } from '../../../jobs/enqueue.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { audit } from '../../core/audit.js'
+import { MAIL_LANE } from '../../core/mail.js'
 import { readSettings } from '../../core/settings.js'
 import { recordFailedLogin } from '../../outbox/record.js'
+import { wrongCodesMail } from '../credential-mail.js'
 import { revokeGrants } from '../oauth.js'
 import { checkOwnPassword } from '../own-password.js'
 import { mustConfirm, recordRefusal } from '../passwords.js'
@@ -22,6 +25,14 @@ const WINDOW = 1
 const SECRET_BYTES = 20
 const RECOVERY_CODES = 10
 const RECOVERY_BYTES = 10
+/**
+ * Wrong answers after which a session that waits ends, and wrong codes after which no further one of the account is
+ * checked in the same window: who guesses has the password, so this does not lock out people for others.
+ */
+const MAX_WRONG = { ofSession: 10, ofAccount: 30 }
+/** Longer than a session waits. */
+const SESSION_WINDOW_S = (2 * SECOND_FACTOR_MS) / 1000
+const ACCOUNT_WINDOW_S = 3_600
 /** No code is longer, with spaces and hyphens. */
 const MAX_CODE = 64
 
@@ -153,10 +164,14 @@ export async function disableSecondFactor(ctx: Context, user: User): Promise<voi
 
 /**
  * Ends the sign-in of a session that waits for its second factor, a code or the answer of a security key: a new session
- * takes its place. Null if it is wrong; 429 after too many wrong ones. They are counted apart from passwords, so that the right password does not begin
- * the count anew (WB-21).
+ * takes its place. `ended`: there were too many wrong ones for this session. 429 after too many of the address or the
+ * account. They are counted apart from passwords, so that the right password does not begin the count anew (WB-21).
  */
-export async function giveSecondFactor(ctx: Context, { id, caller }: Session, given: string | KeyAnswer): Promise<StartedSession | null> {
+export async function giveSecondFactor(
+  ctx: Context,
+  { id, caller }: Pick<Session, 'id' | 'caller'>,
+  given: string | KeyAnswer,
+): Promise<StartedSession | 'wrong' | 'ended'> {
   const user = await getUser(ctx, caller.user.id)
   const [address, account] = [ctx.origin?.address ?? '', `code ${user.id}`]
   const { throttle } = ctx.access
@@ -164,18 +179,40 @@ export async function giveSecondFactor(ctx: Context, { id, caller }: Session, gi
   const matches = await ctx.process.mutex.run(`second factor of user ${user.id}`, async () => {
     const wait = await throttle.wait(address, account)
     if (wait > 0) return tooMany(wait)
-    const right = typeof given === 'string' ? await redeemCode(ctx, user.id, normalised(given)) : (await redeemKey(ctx, user.id, given)) !== null
+    const count = await ctx.access.counters.add(`second factor of session ${id}`, SESSION_WINDOW_S)
+    if (count.count > MAX_WRONG.ofSession) return 'ended'
+    const right = typeof given === 'string' ? await giveCode(ctx, user.id, normalised(given)) : (await redeemKey(ctx, user.id, given)) !== null
+    if (typeof right !== 'boolean') return right
     await (right ? throttle.succeeded(address, account) : throttle.failed(address, account))
-    return right
+    if (!right && count.count === MAX_WRONG.ofSession)
+      await ctx.db.write.delete(sessions).where(and(eq(sessions.id, id), sessions.awaits_second_factor))
+    return right || (count.count < MAX_WRONG.ofSession ? 'wrong' : 'last')
   })
-  if (typeof matches !== 'boolean') return throttle.refuse(matches)
-  ctx.monitoring.metrics.login('second factor', matches ? 'done' : 'refused')
-  if (!matches) {
+  if (matches === 'ended') return matches
+  if (matches instanceof Failure) return throttle.refuse(matches)
+  const isRight = matches === true
+  ctx.monitoring.metrics.login('second factor', isRight ? 'done' : 'refused')
+  if (!isRight) {
     await recordRefusal(ctx, { login: user.username, user, address }, 'wrong second factor')
     await recordFailedLogin(ctx.db, user.id)
-    return null
+    return matches === 'last' ? 'ended' : 'wrong'
   }
   return replaceWaiting(ctx, user, id)
+}
+
+/**
+ * Whether a code is right; 429 once too many wrong ones were given for the account from anywhere, which its owner is told
+ * (WB-415). Each is counted before it is checked, so that no number of processes checks more, and a right one is taken back.
+ */
+async function giveCode(ctx: Context, userId: number, code: string): Promise<boolean | Failure> {
+  const { counters } = ctx.access
+  const name = `codes of user ${userId}`
+  const { count, until } = await counters.add(name, ACCOUNT_WINDOW_S)
+  const right = count <= MAX_WRONG.ofAccount && (await redeemCode(ctx, userId, code))
+  if (right) await counters.takeBack(name)
+  else if (count >= MAX_WRONG.ofAccount && ctx.mail && (await counters.add(`mail about ${name}`, ACCOUNT_WINDOW_S)).count === 1)
+    await enqueue(ctx.db, wrongCodesMail, { user: userId, codes: MAX_WRONG.ofAccount, until: until.toISOString() }, MAIL_LANE)
+  return count > MAX_WRONG.ofAccount ? tooMany(Math.ceil((until.getTime() - Date.now()) / 1000)) : right
 }
 
 /** Signs in with a passkey alone: the user has it, and it has checked who holds it (WB-28). Null if it is not accepted. */

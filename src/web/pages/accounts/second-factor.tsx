@@ -66,7 +66,9 @@ export const secondFactorForm = form({
     if (!view.session) return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`, { alert: 'It took too long. Sign in again.' })
     const given = input.user ? input.user.otp_attempt : { sealed: input.challenge, response: input.device_response }
     const started = await giveSecondFactor(ctx, view.session, given)
-    if (!started) throw refused(input.user ? 'The code is wrong, or was used before' : 'The security key was not accepted')
+    if (started === 'ended')
+      return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`, { alert: 'Too many wrong codes. Sign in again.' })
+    if (started === 'wrong') throw refused(input.user ? 'The code is wrong, or was used before' : 'The security key was not accepted')
     return enter(ctx, started, to)
   },
 })
