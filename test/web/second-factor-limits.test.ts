@@ -132,7 +132,7 @@ it('several processes count together, also guesses at the same time (WB-415)', a
   const first = await started()
   const ten = await Promise.all(Array.from({ length: 24 }, (_, i) => guess(i, first)))
   expect([await refusals(who), ten.filter((each) => each === 'wrong').length]).toEqual([10, 9])
-  const ids = []
+  const ids: number[] = []
   for (let i = 0; i < 10; i++) ids.push(await started())
   await Promise.all(Array.from({ length: 60 }, (_, i) => guess(i, ids[i % 10] as number)))
   expect(await refusals(who)).toBe(30)
