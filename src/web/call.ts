@@ -106,7 +106,7 @@ async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBa
     return await once(ctx, caller, bag, guarded)
   } catch (error) {
     if (!form.on || !(error instanceof Failure) || !SHOWN_AGAIN.has(error.kind)) throw error
-    const again = { draft: submittedOf(error, bag), status: error.kind === 'too_many' ? 429 : 422, headers: error.headers }
+    const again = { draft: submittedOf(error, bag), status: error.kind === 'too_many' ? 429 : 422, headers: error.headers, refusal: error }
     return showAgain(ctx, view, form.on, bag, again)
   }
 }
@@ -128,12 +128,13 @@ async function showAgain(
   view: PageView,
   page: Page,
   bag: ParameterBag,
-  { draft, status, headers }: { draft: Submitted; status: number; headers?: Record<string, string> },
+  { draft, status, headers, refusal }: { draft: Submitted; status: number; headers?: Record<string, string>; refusal?: Failure },
 ): Promise<Answer> {
   const shown = await show(ctx, { ...view, submitted: draft }, page, pageParameters(bag, page))
-  return shown instanceof Redirect || shown instanceof Plain || shown instanceof Download
-    ? shown
-    : { ...shown, status, headers: { ...shown.headers, ...headers } }
+  const isPage = !(shown instanceof Redirect || shown instanceof Plain || shown instanceof Download)
+  // a page that leads elsewhere has no place for what was refused
+  if (!isPage && refusal) throw refusal
+  return !isPage ? shown : { ...shown, status, headers: { ...shown.headers, ...headers } }
 }
 
 /** The parameters of the page of a form: those of its path and query, not what was typed. */

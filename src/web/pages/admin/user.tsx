@@ -3,7 +3,7 @@ import type { SignedIn } from '../../../access/actor.js'
 import { adminPage } from '../../../access/rules.js'
 import { mayBeImpersonated, maySignIn } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
-import { forbidden, invalidRecord, notFound } from '../../../failures.js'
+import { conflict, forbidden, invalidRecord, notFound } from '../../../failures.js'
 import { oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
@@ -134,25 +134,41 @@ interface AccountActionsProps extends PartProps {
   mayDeactivate: boolean
 }
 
+type ActionName = 'approve' | 'reject' | 'impersonate' | 'activate' | 'block' | 'unblock' | 'confirm' | 'reset_password' | 'disable_two_factor'
+
+/** Whether an account is in a state for which its page offers an action, and its form takes it (WB-414). */
+const isOffered = (name: ActionName, { config, mail }: Pick<Context, 'mail' | 'config'>, user: User): boolean =>
+  ({
+    approve: user.state === 'blocked_pending_approval',
+    reject: user.state === 'blocked_pending_approval',
+    impersonate: config.impersonation && mayBeImpersonated(user),
+    activate: user.state === 'deactivated',
+    block: maySignIn(user),
+    unblock: user.state === 'blocked',
+    confirm: user.confirmed_at === null,
+    reset_password: mail !== null && maySignIn(user),
+    disable_two_factor: user.two_factor_enabled && !user.admin,
+  })[name]
+
 const AccountActions = ({ ctx, view, at, user, last, mayDeactivate }: AccountActionsProps) => (
   <>
     <h2>Account</h2>
     <div class="toolbar">
-      {user.state === 'blocked_pending_approval' && (
+      {isOffered('approve', ctx, user) && (
         <>
           <ActionButton view={view} action={`${at}/approve`} method="PUT" label="Approve" class="primary" />
           <ActionButton view={view} action={`${at}/reject`} method="DELETE" label="Reject and remove" class="danger" />
         </>
       )}
-      {ctx.config.impersonation && mayBeImpersonated(user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
-      {user.state === 'deactivated' && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
-      {maySignIn(user) && !last && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
+      {isOffered('impersonate', ctx, user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
+      {isOffered('activate', ctx, user) && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
+      {isOffered('block', ctx, user) && !last && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
       {mayDeactivate && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
-      {user.state === 'blocked' && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
-      {user.confirmed_at === null && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
-      {ctx.mail && maySignIn(user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
+      {isOffered('unblock', ctx, user) && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
+      {isOffered('confirm', ctx, user) && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
+      {isOffered('reset_password', ctx, user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
       <ActionButton view={view} action={`${at}/temporary_password`} label="Make a temporary password" />
-      {user.two_factor_enabled && !user.admin && (
+      {isOffered('disable_two_factor', ctx, user) && (
         <ActionButton view={view} action={`${at}/disable_two_factor`} method="PATCH" label="Turn off the second factor" class="danger" />
       )}
     </div>
@@ -343,7 +359,12 @@ export const userChange = form({
 })
 
 /** A button that does something with an account, and leads back to its page. */
-const action = (path: string, method: 'POST' | 'PUT' | 'PATCH', notice: string, act: (ctx: Context, user: User) => Promise<unknown>) =>
+const action = (
+  path: ActionName | 'deactivate',
+  method: 'POST' | 'PUT' | 'PATCH',
+  notice: string,
+  act: (ctx: Context, user: User) => Promise<unknown>,
+) =>
   form({
     at: `${AT}/${path}`,
     method,
@@ -352,6 +373,7 @@ const action = (path: string, method: 'POST' | 'PUT' | 'PATCH', notice: string, 
     on: adminUserPage,
     async submit({ ctx, input }) {
       const user = await accountOf(ctx, input)
+      if (path !== 'deactivate' && !isOffered(path, ctx, user)) throw conflict('The account is not in a state in which this can be done')
       await act(ctx, user)
       return new Redirect(adminUserPath(user.username), { notice })
     },
@@ -361,11 +383,12 @@ export const userActions = [
   action('approve', 'PUT', 'The account is approved.', (ctx, { id }) => approveUser(ctx, id)),
   action('block', 'PUT', 'The account is blocked.', (ctx, { id }) => setBlocked(ctx, id, true)),
   action('unblock', 'PUT', 'The account is no longer blocked.', (ctx, { id }) => setBlocked(ctx, id, false)),
-  action('deactivate', 'PUT', 'The account is deactivated.', (ctx, { id }) => deactivate(ctx, id)),
+  action('deactivate', 'PUT', 'The account is deactivated.', async (ctx, { id }) => {
+    if (!(await deactivate(ctx, id))) throw conflict('The account is deactivated already')
+  }),
   action('activate', 'PUT', 'The account is active again.', (ctx, { id }) => activate(ctx, id)),
   action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeOwn(ctx, id, { skip_reconfirmation: true })),
   action('reset_password', 'POST', 'A link to set a password is on its way.', async (ctx, user) => {
-    if (!ctx.mail) throw notFound()
     // only a confirmed address may reset a password; the first one is set from any (ML-18)
     await mailLink(ctx, ctx.db, user.confirmed_at ? 'reset' : 'welcome', user.email.toLowerCase())
   }),

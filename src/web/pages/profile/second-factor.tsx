@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { endOfGrace } from '../../../access/sessions.js'
-import { forbidden } from '../../../failures.js'
+import { conflict, forbidden } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import {
   askForSecondFactor,
@@ -243,10 +243,9 @@ export const skippingForm = form({
   access: signedIn,
   async submit({ ctx, view }) {
     const demand = view.session?.demand
-    if (view.session && demand) {
-      if (endOfGrace(demand, view.now) <= view.now) throw forbidden('the time in which it could be skipped has ended')
-      await skipSecondFactor(ctx, view.session.id)
-    }
+    if (!view.session || !demand) throw conflict('No second factor is demanded')
+    if (endOfGrace(demand, view.now) <= view.now) throw forbidden('the time in which it could be skipped has ended')
+    await skipSecondFactor(ctx, view.session.id)
     return new Redirect('/')
   },
 })

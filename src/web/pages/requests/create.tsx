@@ -4,7 +4,7 @@ import { onMergeRequest } from '../../../access/merge-requests.js'
 import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { invalidRecord, nullOnFailure } from '../../../failures.js'
+import { conflict, invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, list, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
@@ -396,6 +396,7 @@ export const requestChange = form({
   async submit({ ctx, caller, subject, input: { version = '', merge_request: wanted } }) {
     const { state_event, target_branch } = wanted
     if (state_event) {
+      if (subject.request.state === 'merged') throw conflict('The merge request is merged')
       await updateMergeRequestWithCommands(ctx, caller, subject, { state_event })
       return new Redirect(addressOf(subject), {
         notice: state_event === 'close' ? 'The merge request is closed.' : 'The merge request is open again.',

@@ -14,7 +14,7 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField }
 import { Time } from '../../components/time.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
-import { addressOf, MergeCommands } from './parts.js'
+import { addressOf, MergeCommands, mayRebase } from './parts.js'
 
 export interface Merging {
   record: SingleMergeRequest
@@ -107,7 +107,7 @@ function Open(props: BoxProps) {
             <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
           )}
           {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Take back my approval" />}
-          {branches.source && request.behind_target && status === 'mergeable' && record.rules.merge_method === 'merge' && (
+          {branches.source && mayRebase(request) && record.rules.merge_method === 'merge' && (
             <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
           )}
         </div>
@@ -153,11 +153,9 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
           <Check state={rules.merge_method === 'merge' ? 'info' : 'missing'}>
             The source branch is behind {target}.{' '}
             {rules.merge_method !== 'merge' &&
-              (branches.source ? (
-                <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
-              ) : (
-                'Who may push to the source branch can rebase it.'
-              ))}
+              (branches.source
+                ? mayRebase(request) && <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
+                : 'Who may push to the source branch can rebase it.')}
           </Check>
         )
       )}

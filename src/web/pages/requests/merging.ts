@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../../access/merge-requests.js'
-import { forbidden, refused } from '../../../failures.js'
+import { conflict, forbidden, refused } from '../../../failures.js'
 import { bool, orDefault, str } from '../../../http/params.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { withTask } from '../../../rules/references.js'
@@ -15,7 +15,7 @@ import { revert } from '../../../services/repository/commits/pick.js'
 import { shortId } from '../../components/code.js'
 import { checkVersion } from '../../components/stale.js'
 import { form, Redirect } from '../../page.js'
-import { AT, addressOf, read, within } from './parts.js'
+import { AT, addressOf, mayRebase, read, within } from './parts.js'
 import { mergeRequestPage } from './show.js'
 
 const updates = onMergeRequest('update_merge_request')
@@ -27,8 +27,10 @@ export const requestReady = form({
   input: z.object({ draft: orDefault(bool(), false) }),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { draft } }) {
-    const { title } = subject.request
-    if (isDraft(title) !== draft) await updateMergeRequest(ctx, caller, subject, { title: draft ? `Draft: ${title}` : withoutDraftMark(title) })
+    const { title, state } = subject.request
+    if (state !== 'opened' || isDraft(title) === draft)
+      throw conflict(`The merge request ${state !== 'opened' ? `is ${state}` : draft ? 'is a draft already' : 'is ready already'}`)
+    await updateMergeRequest(ctx, caller, subject, { title: draft ? `Draft: ${title}` : withoutDraftMark(title) })
     return new Redirect(addressOf(subject), { notice: draft ? 'The merge request is a draft.' : 'The merge request is ready.' })
   },
 })
@@ -74,6 +76,7 @@ export const requestRebase = form({
   access: read,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
+    if (!mayRebase(subject.request)) throw conflict('The merge request cannot be rebased at the moment')
     await startRebase(ctx, caller, subject)
     return new Redirect(addressOf(subject), { notice: 'The rebase has begun.' })
   },

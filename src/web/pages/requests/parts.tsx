@@ -12,6 +12,10 @@ export const read = onMergeRequest('read_merge_request')
 export const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/merge_requests`
 export const addressOf = (subject: MergeRequestSubject) => `${within(subject)}/${subject.request.iid}`
 
+/** Whether a rebase is offered: the source branch is behind, there are no conflicts, and none is going on (WB-414). */
+export const mayRebase = ({ state, behind_target, merge_status, rebase_user_id }: MergeRequestSubject['request']): boolean =>
+  state === 'opened' && behind_target && merge_status !== 'cannot_be_merged' && rebase_user_id === null
+
 export const STATES = {
   opened: ['Open', 'success'],
   closed: ['Closed', 'danger'],

@@ -8,7 +8,7 @@ import {
   onProjectSignedIn,
   type ProjectSubject,
 } from '../../../access/rules.js'
-import { Failure, forbidden, invalidRecord } from '../../../failures.js'
+import { conflict, Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, commaList, file, oneOf, opt, orDefault, str } from '../../../http/params.js'
 import { formerPath } from '../../../rules/path.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
@@ -531,7 +531,9 @@ const archiving = (archived: boolean) =>
   form({
     at: archived ? 'P/-/archive' : 'P/-/unarchive',
     access: onProjectSignedIn('archive_project'),
+    on: advancedPage,
     async submit({ ctx, subject }) {
+      if (subject.project.archived === archived) throw conflict(`The project is ${archived ? '' : 'not '}archived`)
       await setArchived(ctx, subject, archived)
       return new Redirect(advanced(subject), { notice: archived ? 'The project is archived.' : 'The project is no longer archived.' })
     },
@@ -543,8 +545,9 @@ export const forkRelationRemoval = form({
   at: 'P/-/fork',
   method: 'DELETE',
   access: onProjectSignedIn('unlink_fork'),
+  on: advancedPage,
   async submit({ ctx, subject }) {
-    await unlinkFork(ctx, subject)
+    if (!(await unlinkFork(ctx, subject))) throw conflict('The project is no fork')
     return new Redirect(advanced(subject), { notice: 'The project is no longer a fork.' })
   },
 })
@@ -563,7 +566,8 @@ export const housekeepingForm = form({
   at: 'P/-/housekeeping',
   access: manage,
   on: advancedPage,
-  async submit({ ctx, subject }) {
+  async submit({ ctx, subject, view }) {
+    if (!view.settings.housekeeping_enabled) throw conflict('Repositories are not packed here')
     await requestHousekeeping(ctx, subject.project.id)
     return new Redirect(advanced(subject), { notice: 'The repository is being packed.' })
   },
