@@ -120,6 +120,8 @@ export async function findSession(ctx: Context, value: string | undefined, addre
   const { id, user, created_at } = found
   const other = ctx.config.impersonation && user.admin ? found.impersonated : null
   const actsAs = other && mayBeImpersonated(other) ? other : null
+  // what has ended does not come back with the rights
+  if (found.impersonated && !actsAs) await ctx.db.write.update(sessions).set({ impersonates_id: null }).where(eq(sessions.id, id))
   return {
     id,
     caller: { ...(actsAs ? { user: actorOf(actsAs), sudoer: user } : { user }), token: { id: 0, kind: 'session', scopes: ['api'] } },
@@ -156,6 +158,28 @@ async function demandOf(ctx: Context, found: Demanded): Promise<SecondFactorDema
     ? null
     : { askedAt: found.second_factor_asked_at, graceHours: Math.min(...periods), skipped: found.second_factor_skipped }
 }
+
+const selectDemanded = statement('second factor of a user', (db) =>
+  db
+    .select({
+      two_factor_enabled: users.two_factor_enabled,
+      second_factor_asked_at: users.second_factor_asked_at,
+      second_factor_skipped: sql<boolean>`false`,
+      grace_of_groups: graceOfGroups,
+    })
+    .from(users)
+    .where(eq(users.id, sql.placeholder('id'))),
+)
+
+/** What the settings and the groups of a user demand, outside of any session; null if nothing, or the user has it. */
+export async function secondFactorDemand(ctx: Context, id: number): Promise<SecondFactorDemand | null> {
+  const [found] = await selectDemanded(ctx.db, null).execute({ id })
+  return found ? demandOf(ctx, found) : null
+}
+
+/** Whether a second factor is demanded that the user neither has nor may skip (any longer) (WB-24). */
+export const needsSecondFactor = ({ demand }: Pick<Session, 'demand'>, now: Date): boolean =>
+  demand !== null && (!demand.skipped || endOfGrace(demand, now) <= now)
 
 /** Until when the second factor that is demanded can be skipped. */
 export const endOfGrace = ({ askedAt, graceHours }: SecondFactorDemand, now: Date): Date =>

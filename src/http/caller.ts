@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { ANONYMOUS, type Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
-import { findSession, type Session, sessionValue } from '../access/sessions.js'
+import { findSession, needsSecondFactor, type Session, sessionValue } from '../access/sessions.js'
 import type { Context } from '../context.js'
+import { forbidden } from '../failures.js'
 import { emptyParameterBag, type ParameterBag } from './form.js'
 
 declare module 'fastify' {
@@ -18,7 +19,7 @@ export function sessionOf(ctx: Context, request: FastifyRequest): Promise<Sessio
   return request.session
 }
 
-/** The caller of a request with a session: anonymous before the second factor. */
+/** The caller of a page with a session: anonymous before the second factor. */
 export const callerOfSession = (session: Session | null): Caller => (session && !session.awaitsSecondFactor ? session.caller : ANONYMOUS)
 
 /**
@@ -27,6 +28,13 @@ export const callerOfSession = (session: Session | null): Caller => (session && 
  */
 export async function callerOf(ctx: Context, request: FastifyRequest, path: string): Promise<Caller> {
   const bag: ParameterBag = Object.assign(emptyParameterBag(), request.query as ParameterBag)
-  const caller = await authenticate(ctx, request.headers, bag, { method: 'GET', path }, request.ip)
-  return caller.user ? caller : callerOfSession(await sessionOf(ctx, request))
+  const known = await authenticate(ctx, request.headers, bag, { method: 'GET', path }, request.ip)
+  if (known.user) return known
+  const session = await sessionOf(ctx, request)
+  const caller = callerOfSession(session)
+  // what a session cannot open as a page it opens nowhere (WB-13, WB-24)
+  if (caller.user && session?.passwordExpired) throw forbidden(`Change your password first: ${ctx.links.base}/-/profile/password/new`)
+  if (caller.user && session && needsSecondFactor(session, ctx.now()))
+    throw forbidden(`Set up a second factor first: ${ctx.links.base}/-/profile/two_factor_auth`)
+  return caller
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS, type Caller } from '../access/actor.js'
-import { endOfGrace, type Session } from '../access/sessions.js'
+import { needsSecondFactor, type Session } from '../access/sessions.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
 import type { Context } from '../context.js'
@@ -31,13 +31,7 @@ const SECOND_FACTOR_PAGE = '/-/profile/two_factor_auth'
 const OPEN_WITHOUT_FACTOR = new Set([SECOND_FACTOR_PAGE, `${SECOND_FACTOR_PAGE}/skip`, '/users/sign_out'])
 
 /** What an administrator who acts as another user does not see: the account with its keys, tokens and passwords (WB-203). */
-const OWN_ACCOUNT = /^\/(?:-\/profile|oauth\/|users\/(?!sign_out$))/
-
-/** Whether a second factor is demanded that the user neither has nor may skip (any longer). */
-function needsSecondFactor({ session, now }: PageView): boolean {
-  const demand = session?.demand
-  return demand ? !demand.skipped || endOfGrace(demand, now) <= now : false
-}
+const OWN_ACCOUNT = /^\/(?:-\/profile|oauth\/|users(?:$|\/(?!sign_out$)))/
 
 /** Answers a request for a page or with a form, for a known address (WB-1). */
 export async function answerPage(site: Sender, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
@@ -54,7 +48,7 @@ export async function answerPage(site: Sender, declared: Page | Form, params: Pa
     throw forbidden('This is open only to the owner of the account. Stop acting as them first.')
   if (session?.passwordExpired && caller.user && !OPEN_TO_EXPIRED.has(declared.at))
     return site.send(view, new Redirect(PASSWORD_PAGE), request, reply)
-  if (caller.user && !session?.passwordExpired && needsSecondFactor(view) && !OPEN_WITHOUT_FACTOR.has(declared.at))
+  if (caller.user && session && !session.passwordExpired && needsSecondFactor(session, view.now) && !OPEN_WITHOUT_FACTOR.has(declared.at))
     return site.send(view, new Redirect(SECOND_FACTOR_PAGE), request, reply)
   const bag = joinBags(request.query as ParameterBag, withUnixLines(request.body as ParameterBag | undefined), params)
   const run = () => ('submit' in declared ? submit(call, view, declared, bag, request) : show(call, view, declared, bag))

@@ -15,6 +15,7 @@ import { type Application, auditApplication } from './oauth/applications.js'
 import { invalidGrant, invalidScope, oauthError } from './oauth/failures.js'
 import { idToken } from './oauth/openid.js'
 import { auditSignIn, checkSignIn, mustChange, mustConfirm, recordRefusal } from './passwords.js'
+import { lacksSecondFactor } from './sign-in/demanded-factor.js'
 import { revokeWithDescendants } from './token-descent.js'
 import { auditToken, type Token } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
@@ -39,8 +40,8 @@ export interface Grant {
 
 /**
  * The password grant (CR-12). Wrong credentials, a blocked user and the disabled setting all get the same answer; a user
- * with a second factor gets a text that names access tokens (WB-23). A password set by an administrator can only be used to change it
- * (CR-24).
+ * with a second factor, or who should have one, gets a text that says so (WB-23, WB-24). A password set by an administrator
+ * can only be used to change it (CR-24).
  */
 export async function grantByPassword(
   ctx: Context,
@@ -51,6 +52,7 @@ export async function grantByPassword(
   const user = await userByPassword(ctx, username, password)
   if (!user) throw invalidGrant()
   if (user.password_expired) throw oauthError('forbidden', 'password_expired', mustChange(ctx.links.base))
+  if (await lacksSecondFactor(ctx, user.id)) throw oauthError('unauthenticated', 'invalid_grant', factorDemanded(ctx.links.base))
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
   await removeInitialPassword(ctx, password)
   await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
@@ -96,6 +98,10 @@ export async function userByPassword(ctx: Context, username: string, password: s
 /** The message for a password where a second factor cannot be asked for (WB-23). */
 const tokenNeeded = (base: string) =>
   `Two-factor authentication is on: use an access token in place of the password, made at ${base}/-/profile/personal_access_tokens`
+
+/** The message for a password where a second factor is demanded that the user has not set up (WB-24). */
+const factorDemanded = (base: string) =>
+  `A second factor is demanded: set it up at ${base}/-/profile/two_factor_auth, and use an access token in place of the password`
 
 /** Why the right password does not sign the user in; null if it does. */
 function refusalOf(ctx: Context, user: User, settings: Settings): string | null {

@@ -1,4 +1,4 @@
-import { and, eq, lt, sql } from 'drizzle-orm'
+import { and, eq, lt } from 'drizzle-orm'
 import { Secret, TOTP } from 'otpauth'
 import { maySignIn, SECOND_FACTOR_MS, type Session } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
@@ -262,16 +262,6 @@ async function redeemRecoveryCode(ctx: Context, userId: number, code: string): P
     .where(and(eq(recoveryCodes.user_id, userId), eq(recoveryCodes.digest, digestOf(code))))
     .returning({ user_id: recoveryCodes.user_id })
   return used.length > 0
-}
-
-/** Writes down when a user was first asked to set up a second factor, and answers it. */
-export async function askForSecondFactor(ctx: Context, userId: number, now: Date): Promise<Date> {
-  const [row] = await ctx.db.write
-    .update(users)
-    .set({ second_factor_asked_at: sql`coalesce(${users.second_factor_asked_at}, ${now.toISOString()})` })
-    .where(eq(users.id, userId))
-    .returning({ asked_at: users.second_factor_asked_at })
-  return row?.asked_at ?? now
 }
 
 /** Lets a session go on without the second factor that is demanded, while the period of grace lasts. */

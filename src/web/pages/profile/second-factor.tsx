@@ -4,8 +4,8 @@ import { signedIn } from '../../../access/rules.js'
 import { endOfGrace } from '../../../access/sessions.js'
 import { conflict, forbidden } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import { askForSecondFactor } from '../../../services/identity/sign-in/demanded-factor.js'
 import {
-  askForSecondFactor,
   countRecoveryCodes,
   disableOwnSecondFactor,
   enableSecondFactor,
