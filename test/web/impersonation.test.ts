@@ -56,7 +56,7 @@ describe('acting as another user (WB-203)', () => {
   it('does not open keys, tokens, passwords, sessions and consent', async () => {
     expect((await admin.open('/dashboard')).$('a[href^="/-/profile"]').length).toBe(2)
     expect((await actAs(admin, user)).$('a[href^="/-/profile"]').length).toBe(0)
-    const closed = (at: string) => /^\/(-\/profile|oauth|users\/)/.test(at) && at !== '/users/sign_out'
+    const closed = (at: string) => /^\/(-\/profile|oauth|users(\/|$))/.test(at) && at !== '/users/sign_out'
     const token = String(admin.page?.$('[name=authenticity_token]').val())
     const at = (path: string) => path.replace(/:\w+/g, '1')
     const shut = pages.filter((page) => closed(page.at))
@@ -107,18 +107,59 @@ describe('acting as another user (WB-203)', () => {
     expect(browser.page?.$('a[href="/admin"]').length).toBe(1)
     await t.api('post', `/users/${user.id}/unblock`, root).expect(201)
     await browser.open('/dashboard')
-    expect(bar(browser)).toContain(user.username)
+    expect(bar(browser)).toBe('')
+    await actAs(browser, user)
     await t.ctx.db.write.execute(sql`update users set admin = false where id = ${other.id}`)
     await browser.open('/dashboard')
     expect(bar(browser)).toBe('')
     expect(browser.page?.text).toContain(`@${other.username}`)
     await t.ctx.db.write.execute(sql`update users set admin = true where id = ${other.id}`)
     await browser.open('/dashboard')
+    expect(bar(browser)).toBe('')
     const out = await browser.submit('/users/sign_out')
     expect(out.status, out.text).toBe(200)
     expect((await browser.open('/dashboard')).at).toMatch(/^\/users\/sign_in/)
     // the session of the person is another one
     expect((await (await signedIn(user)).open('/dashboard')).status).toBe(200)
+  })
+})
+
+describe('acting that has ended (WB-203)', () => {
+  it.each([
+    ['the administrator is no longer one', (other: TestUser) => other, [{ admin: false }, { admin: true }]],
+    ['the person becomes an administrator', () => user, [{ admin: true }, { admin: false }]],
+  ])('does not go on when %s, and that is undone, although nothing was opened meanwhile', async (_, whom, changes) => {
+    const other = await anAdmin(t.ctx)
+    const browser = await signedIn(other)
+    await actAs(browser, user)
+    for (const given of changes)
+      await t
+        .api('put', `/users/${whom(other).id}`, root)
+        .send(given)
+        .expect(200)
+    await browser.open('/dashboard')
+    expect([bar(browser), browser.page?.$('a[href="/admin"]').length]).toEqual(['', 1])
+  })
+
+  it.each(['block', 'deactivate'])('does not go on after %s and its opposite, although nothing was opened meanwhile', async (what) => {
+    const other = await anAdmin(t.ctx)
+    const browser = await signedIn(other)
+    await actAs(browser, user)
+    await t.ctx.db.write.execute(sql`delete from tokens where user_id = ${user.id}`)
+    await t.api('post', `/users/${user.id}/${what}`, root).expect(201)
+    await t.api('post', `/users/${user.id}/${what === 'block' ? 'unblock' : 'activate'}`, root).expect(201)
+    await browser.open('/dashboard')
+    expect(bar(browser)).toBe('')
+    const log = await browser.open(`/admin/audit_log?action=impersonation_ended`)
+    expect(log.text).toContain(user.username)
+  })
+
+  it('the account of the person is not removed meanwhile', async () => {
+    await actAs(admin, user)
+    const token = String(admin.page?.$('[name=authenticity_token]').val())
+    const fields = { _method: 'DELETE', authenticity_token: token, password: user.password, username: user.username }
+    expect((await admin.post('/users', fields)).status).toBe(403)
+    await t.api('get', '/user', user).expect(200)
   })
 })
 

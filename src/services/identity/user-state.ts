@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, or, sql } from 'drizzle-orm'
 import { maySignIn } from '../../access/sessions.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -127,8 +127,27 @@ export async function isDormant(
 async function moveTo(ctx: Context, tx: Transaction, user: typeof users.$inferSelect, state: State, actorId?: number): Promise<void> {
   const { id, username } = user
   await tx.update(users).set({ state, updated_at: ctx.now() }).where(eq(users.id, id))
-  if (state !== 'active') await tx.delete(sessions).where(eq(sessions.user_id, id))
+  if (state !== 'active') {
+    await tx.delete(sessions).where(eq(sessions.user_id, id))
+    await endImpersonation(ctx, tx, id)
+  }
   await audit(ctx, tx, { action: actionOf(user.state, state), target: { type: 'user', id, name: username }, actorId })
+}
+
+/**
+ * Ends that the user acts as others, and that others act as the user (WB-203): it does not go on when rights or states are
+ * changed back.
+ */
+export async function endImpersonation(ctx: Context, tx: Transaction, userId: number): Promise<void> {
+  const acting = await tx
+    .select({ id: sessions.id, as: users.id, username: users.username })
+    .from(sessions)
+    .innerJoin(users, eq(users.id, sessions.impersonates_id))
+    .where(or(eq(sessions.user_id, userId), eq(sessions.impersonates_id, userId)))
+  for (const { id, as, username } of acting) {
+    await tx.update(sessions).set({ impersonates_id: null }).where(eq(sessions.id, id))
+    await audit(ctx, tx, { action: 'impersonation_ended', target: { type: 'user', id: as, name: username } })
+  }
 }
 
 function actionOf(from: State, to: State): AuditAction {

@@ -14,7 +14,7 @@ import { mailLink } from './links/mail.js'
 import { renameNamespace } from './namespaces.js'
 import { revokeGrants } from './oauth.js'
 import { hashPassword } from './passwords.js'
-import { hasAnotherAdministrator } from './user-state.js'
+import { endImpersonation, hasAnotherAdministrator } from './user-state.js'
 import { type User, userConflict, userFaults } from './users.js'
 
 export interface UserChange {
@@ -102,6 +102,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...changesOf(user, next, ['password_hash']),
         ...(given.provider && { identity: [given.provider, given.extern_uid] }),
       }
+      if (next.admin !== undefined && next.admin !== user.admin) await endImpersonation(ctx, tx, id)
       if (password_hash !== undefined) await revokeGrants(tx, id, { now: ctx.now() })
       if (Object.keys(changes).length > 0)
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
