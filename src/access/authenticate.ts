@@ -107,11 +107,11 @@ export async function requireToken(ctx: Context, value: string, address: string)
  * Counts an unknown token against the client's address; throws 429 after too many. Known tokens are never throttled or
  * counted, also where they are refused: they were not guessed, and many callers may share an address (SEC-26, SEC-270).
  */
-export async function countBadToken(ctx: Context, address: string): Promise<void> {
-  const wait = await ctx.access.throttle.wait(address)
-  if (wait > 0) await ctx.access.throttle.refuse(tooMany(wait))
+export async function countBadToken(ctx: Context, address: string, throttle = ctx.access.throttle): Promise<void> {
+  const wait = await throttle.wait(address)
+  if (wait > 0) await throttle.refuse(tooMany(wait))
   logBadToken(ctx, address, 'the token is not valid')
-  await ctx.access.throttle.failed(address)
+  await throttle.failed(address)
 }
 
 /** Why a known token is refused, for the log. */

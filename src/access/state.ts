@@ -12,6 +12,8 @@ const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 }
 export interface AccessState {
   counters: Counters
   throttle: Throttle
+  /** Counts forms that anybody may send, such as for mails: they do not keep an address from signing in (ML-27). */
+  formThrottle: Throttle
   requestLimit: RequestLimit
   /** Addresses from which users were recently admitted: "user id, address" → expiry in milliseconds since 1970. */
   admittedAddresses: LRUCache<string, number>
@@ -28,6 +30,7 @@ export function createAccessState(
   return {
     counters,
     throttle: new Throttle(failedCredentials, counters, now),
+    formThrottle: new Throttle(failedCredentials, counters, now, 'form'),
     requestLimit: new RequestLimit(requests, counters, now, live),
     admittedAddresses: new LRUCache(REMEMBERED),
   }

@@ -22,12 +22,13 @@ export class Throttle {
 
   /**
    * `attempts`: how many wrong passwords an address may send for one account; 0: no limit. `window` is in seconds,
-   * `delay` in milliseconds.
+   * `delay` in milliseconds. `what` names what is counted: one kind does not keep out another.
    */
   constructor(
     { attempts, window, delay = 0 }: { attempts: number; window: number; delay?: number },
     private readonly counters: Counters,
     private readonly now: () => Date,
+    private readonly what = 'bad',
   ) {
     this.attempts = attempts
     this.window = window
@@ -52,8 +53,7 @@ export class Throttle {
    */
   async wait(address: string, account?: string): Promise<number> {
     if (this.attempts === 0) return 0
-    const [from, pair] = namesOf(address, account)
-    const names = account === undefined ? [from] : [from, pair, `bad ${account}`]
+    const names = this.#namesOf(address, account)
     const [all, own, everywhere] = await this.counters.read(names)
     const waits = [this.#secondsLeft(all, ADDRESS_LIMIT_FACTOR * this.attempts), this.#secondsLeft(own, this.attempts)]
     if (own && own.count > 0) waits.push(this.#secondsLeft(everywhere, ADDRESS_LIMIT_FACTOR * this.attempts))
@@ -63,26 +63,26 @@ export class Throttle {
   /** Records an invalid credential from this address; `account` is given for a password. */
   async failed(address: string, account?: string): Promise<void> {
     if (this.attempts === 0) return
-    const [from, pair] = namesOf(address, account)
-    const names = account === undefined ? [from] : [from, pair, `bad ${account}`]
+    const names = this.#namesOf(address, account)
     await Promise.all(names.map((name) => this.counters.add(name, this.window)))
   }
 
   /** Records a correct password: resets the failures of this address with this account. */
   async succeeded(address: string, account: string): Promise<void> {
-    if (this.attempts > 0) await this.counters.reset(namesOf(address, account)[1])
+    const [, pair] = this.#namesOf(address, account)
+    if (this.attempts > 0 && pair !== undefined) await this.counters.reset(pair)
+  }
+
+  /** Names of the counters: of an address, and where one is given of the address with an account, and of the account. */
+  #namesOf(address: string, account?: string): string[] {
+    const from = `${this.what} from ${networkOf(address)}`
+    return account === undefined ? [from] : [from, `${from} ${account}`, `${this.what} ${account}`]
   }
 
   #secondsLeft(known: Count | undefined, most: number): number {
     if (!known || known.count < most) return 0
     return Math.ceil((known.until.getTime() - this.now().getTime()) / 1000)
   }
-}
-
-/** Names of the counters of an address, and of the address with an account. */
-function namesOf(address: string, account = ''): [string, string] {
-  const network = networkOf(address)
-  return [`bad from ${network}`, `bad from ${network} ${account}`]
 }
 
 /** The address for IPv4, the /64 network for IPv6: one client can use any address of its /64. */

@@ -5,12 +5,13 @@ import { tooMany } from '../../../failures.js'
 const addressOf = ({ origin }: Context) => origin?.address ?? ''
 
 /** Counts an invalid link against the client's IP address; 429 after too many (ML-27). */
-export const countBadLink = (ctx: Context): Promise<void> => countBadToken(ctx, addressOf(ctx))
+export const countBadLink = (ctx: Context): Promise<void> => countBadToken(ctx, addressOf(ctx), ctx.access.formThrottle)
 
-/** Counts a request for a mail like a failed sign-in; 429 after too many (ML-27). */
+/** Counts a request for a mail, apart from failed sign-ins; 429 after too many (ML-27). */
 export async function countLinkRequest(ctx: Context, email: string): Promise<void> {
   const account = `mail ${email}`
-  const wait = await ctx.access.throttle.wait(addressOf(ctx), account)
-  if (wait > 0) await ctx.access.throttle.refuse(tooMany(wait))
-  await ctx.access.throttle.failed(addressOf(ctx), account)
+  const { formThrottle } = ctx.access
+  const wait = await formThrottle.wait(addressOf(ctx), account)
+  if (wait > 0) await formThrottle.refuse(tooMany(wait))
+  await formThrottle.failed(addressOf(ctx), account)
 }
