@@ -17,6 +17,7 @@ import { inUrl } from './links.js'
 import type { Answer, Form, Page, PageView, Sender, Submitted } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
+import { checkProxied } from './session/proxied.js'
 import { formSeedOf, seedOf, viewOf } from './view.js'
 
 /** Kinds of failures after which a form is shown again with what was typed (WB-6). */
@@ -36,6 +37,7 @@ const OWN_ACCOUNT = /^\/(?:-\/profile|oauth\/|users(?:$|\/(?!sign_out$)))/
 /** Answers a request for a page or with a form, for a known address (WB-1). */
 export async function answerPage(site: Sender, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
   const { ctx } = site
+  checkProxied(ctx, request)
   await keepDetails(ctx, request)
   const session = await sessionOf(ctx, request)
   const caller = callerOfSession(session)

@@ -7,6 +7,7 @@ import { identities, users } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aUser, setSettings } from '../support/factories.js'
+import { rawAnswer } from '../support/raw.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'roost-proxied-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -52,6 +53,19 @@ describe('a header of a proxy', () => {
     const headers = { 'x-remote-user': 'jane', 'x-remote-email': 'jane@example.org', 'x-forwarded-for': '192.0.2.1' }
     expect((await new TestBrowser(beside.url, headers).open('/users/sign_in')).status).toBe(200)
     expect(await beside.ctx.db.write.$count(identities)).toBe(0)
+  })
+
+  it('that is there twice is refused, and nobody is signed in (WB-53)', async () => {
+    await setSettings(behind.ctx, {})
+    for (const twice of [
+      'X-Remote-User: jane\r\nx-remote-user: other',
+      'X-Remote-User: jane\r\nX-Remote-Email: a@example.org\r\nX-Remote-Email: b@example.org',
+    ])
+      for (const path of ['/users/sign_in', '/explore']) {
+        const answer = await rawAnswer(behind.url, `GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n${twice}\r\n\r\n`)
+        expect([answer.status, answer.headers['set-cookie']?.includes('roost_session')]).not.toContain(true)
+        expect([answer.status, answer.body]).toEqual([400, expect.stringContaining('more than once')])
+      }
   })
 
   it('does not sign in to the API', async () => {
