@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { Secret, TOTP } from 'otpauth'
 import { describe, expect, it } from 'vitest'
-import { otpSecrets, recoveryCodes, sessions, users } from '../../src/db/schema/index.js'
+import { otpSecrets, recoveryCodes, sessions, users, webauthnKeys } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, anAdmin, aProject, aUser, setSettings, type TestUser } from '../support/factories.js'
@@ -188,6 +188,28 @@ describe('while the second factor is on', () => {
     expect((await (await signedIn(who)).submit(STEP, { 'user[otp_attempt]': codes[0] as string })).status).toBe(422)
     expect((await (await signedIn(who)).submit(STEP, { 'user[otp_attempt]': fresh[0] as string })).at).toBe('/dashboard')
     expect(await audited(who)).toContain('recovery_codes_created')
+  })
+
+  it('a security key is removed with the password, and not without (WB-27)', async () => {
+    const who = await aUser(t.ctx)
+    const { browser } = await enabled(who)
+    const key = {
+      user_id: who.id,
+      name: 'blue key',
+      credential_id: `key of ${who.username}`,
+      public_key: 'x',
+      counter: 0,
+      transports: [],
+      created_at: t.ctx.now(),
+    }
+    await t.ctx.db.write.insert(webauthnKeys).values(key)
+    const left = () => t.ctx.db.write.$count(webauthnKeys, eq(webauthnKeys.user_id, who.id))
+    await browser.open(AT)
+    const refused = await browser.submit('Remove the key', { removal_password: 'wrong' })
+    expect([refused.status, refused.$('details[open] .fault').text(), await left()]).toEqual([422, 'Your password is wrong.', 1])
+    expect((await browser.submit('Remove the key')).status).toBe(422)
+    expect((await browser.submit('Remove the key', { removal_password: who.password })).text).toContain('The key is removed.')
+    expect(await left()).toBe(0)
   })
 
   it('it is turned off with the password, and all that belongs to it is removed (WB-22)', async () => {

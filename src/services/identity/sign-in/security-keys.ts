@@ -161,8 +161,14 @@ export async function redeemKey(ctx: Context, userId: number | null, given: KeyA
   return used[0]?.user_id ?? null
 }
 
-/** Removes a key of the user; 404 if there is none. */
-export async function removeSecurityKey(ctx: Context, { id, username }: { id: number; username: string }, keyId: number): Promise<void> {
+/** Removes a key of the user, as turning the second factor off with the password (WB-27); 404 if there is none. */
+export async function removeSecurityKey(
+  ctx: Context,
+  { id, username }: { id: number; username: string },
+  { key: keyId, password }: { key: number; password: string },
+): Promise<void> {
+  const user = await getUser(ctx, id)
+  if (user.password_hash !== null) await checkOwnPassword(ctx, id, password, 'removal_password')
   await ctx.db.transaction(async (tx) => {
     const [removed] = await tx
       .delete(webauthnKeys)

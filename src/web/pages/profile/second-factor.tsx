@@ -35,7 +35,7 @@ const AT = '/-/profile/two_factor_auth'
 
 /** Pages with a secret. */
 const SECRET = { 'cache-control': 'no-store' }
-const FIELDS = ['pin_code', 'current_password', 'password', 'name', 'key_password']
+const FIELDS = ['pin_code', 'current_password', 'password', 'name', 'key_password', 'removal_password']
 
 export const ownSecondFactorPage = page({
   at: AT,
@@ -149,7 +149,7 @@ const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; 
     <p>A key stands for a code of the application. One that asks for a PIN, a finger or a face signs you in alone, as a passkey.</p>
     <Rows empty="You have none.">
       {keys.map(({ id, name, created_at, last_used_at }) => (
-        <Row key={id} actions={<ActionButton view={view} action={`${AT}/keys/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}>
+        <Row key={id} actions={<KeyRemoval view={view} id={id} name={name} />}>
           <strong>{name}</strong>
           <span class="dim">
             Added <Time at={created_at} />
@@ -167,6 +167,27 @@ const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; 
       <p class="dim">Browsers offer keys only to servers at an address that begins with https.</p>
     )}
   </>
+)
+
+/** A key is taken away with the password, as the second factor is turned off. */
+const KeyRemoval = ({ view, id, name }: { view: PageView; id: number; name: string }) => (
+  <details open={view.submitted?.faults['removal_password'] !== undefined}>
+    <summary>
+      Remove<span class="hidden"> {name}</span>
+    </summary>
+    <FormTag view={view} action={`${AT}/keys/${id}`} method="DELETE">
+      <Field
+        view={view}
+        name="removal_password"
+        within={`key_${id}`}
+        label="Your password"
+        type="password"
+        autocomplete="current-password"
+        required
+      />
+      <Submit label="Remove the key" class="danger" />
+    </FormTag>
+  </details>
 )
 
 const TurningOff = ({ view }: { view: PageView }) => (
@@ -271,9 +292,10 @@ export const securityKeyRemoval = form({
   at: `${AT}/keys/:key_id`,
   method: 'DELETE',
   access: signedIn,
-  input: z.object({ key_id: rowId() }),
+  input: z.object({ key_id: rowId(), removal_password: orDefault(str(), '') }),
+  on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
-    await removeSecurityKey(ctx, caller.user, input.key_id)
+    await removeSecurityKey(ctx, caller.user, { key: input.key_id, password: input.removal_password })
     return new Redirect(AT, { notice: 'The key is removed.' })
   },
 })
