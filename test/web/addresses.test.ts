@@ -75,12 +75,12 @@ describe.each([
     expect(await claimsOf(t.ctx, who.id)).toMatchObject({ email, email_verified: false })
     const other = address()
     expect((await put({ email: other, skip_reconfirmation: true })).body).toMatchObject({ email: other, confirmed_at: expect.any(String) })
-    // back to the first one, which nobody has confirmed, and to the address that was confirmed from the beginning
+    // back to the first one, which is not confirmed, and to the address that was confirmed from the beginning
     expect((await put({ email })).body).toMatchObject({ email, confirmed_at: null })
     expect((await put({ email: who.email })).body).toMatchObject({ confirmed_at: who.confirmed_at?.toISOString() })
   })
 
-  it('a commit is nobody’s by an unconfirmed main address (SEC-126)', async () => {
+  it('a commit is not shown as a user’s by an unconfirmed main address (SEC-126)', async () => {
     const author = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: author, visibility: 'public' })
     await aCommit(t.ctx, project, { 'a.txt': 'a' })
@@ -141,7 +141,7 @@ describe('who confirms an address has it, and others lose what they claimed (ML-
   const claimed = (email: string) =>
     t.ctx.db.write.select({ user: emails.user_id, confirmed: sql<boolean>`confirmed_at is not null` }).from(emails).where(eq(emails.email, email))
 
-  it('each gets a link of their own, of which the first that is used counts', async () => {
+  it('each gets another link, of which the first that is used counts', async () => {
     const email = address()
     await t.api('post', '/user/emails', first).send({ email }).expect(201)
     await t.api('post', '/user/emails', second).send({ email }).expect(201)

@@ -57,7 +57,7 @@ async function offersOf({ base, pages, browser: who = browser }: Place): Promise
           )
       const button = $(element).find('button[name]').first()
       if (button.length > 0) fields.append(String(button.attr('name')), String(button.attr('value') ?? ''))
-      // things within this one have states of their own
+      // things within this one have their states
       const rest = action.slice(base.length)
       if (!/\/\d+|\/[0-9a-f]{40}/.test(rest)) offers.push({ method: String(fields.get('_method') ?? 'POST').toUpperCase(), rest, fields })
     }

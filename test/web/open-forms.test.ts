@@ -46,9 +46,9 @@ it.each(FORMS)('more forms for %s than an address may send do not keep it from s
 
 it('wrong passwords do not keep an address from asking for a mail', async () => {
   const from = anAddress()
-  for (let i = 0; i < 9; i++) await new TestBrowser(t.url, from).signIn({ username: `nobody${i}`, password: 'wrong' })
+  for (let i = 0; i < 9; i++) await new TestBrowser(t.url, from).signIn({ username: `noone${i}`, password: 'wrong' })
   const browser = new TestBrowser(t.url, from)
-  expect((await browser.signIn({ username: 'nobody', password: 'wrong' })).status).toBe(429)
+  expect((await browser.signIn({ username: 'noone', password: 'wrong' })).status).toBe(429)
   await browser.open('/users/password/new')
   expect((await browser.submit('/users/password/new', { email: 'someone@example.org' })).status).toBe(200)
 })

@@ -55,7 +55,7 @@ describe('a header of a proxy', () => {
     expect(await beside.ctx.db.write.$count(identities)).toBe(0)
   })
 
-  it('that is there twice is refused, and nobody is signed in (WB-53)', async () => {
+  it('that is there twice is refused, and signs in no one (WB-53)', async () => {
     await setSettings(behind.ctx, {})
     for (const twice of [
       'X-Remote-User: jane\r\nx-remote-user: other',

@@ -2,9 +2,9 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { emails, users } from '../../../db/schema/index.js'
-import { retryOnUniqueViolation } from '../../../db/unique-violation.js'
 import { invalidRecord } from '../../../failures.js'
 import { audit } from '../../core/audit.js'
+import { lockName } from '../../core/lock-name.js'
 import { dropOtherClaims, isEmailTaken } from '../emails.js'
 import { revokeGrants } from '../oauth.js'
 import { hashPassword } from '../passwords.js'
@@ -15,11 +15,12 @@ import { type AccountLink, consumeLink, findLink } from './links.js'
 export async function confirmAddress(ctx: Context, token: string): Promise<boolean> {
   const link = await findLink(ctx, 'confirm', token)
   if (!link) return false
-  // of two accounts that confirm an address at once the second finds it taken
-  return retryOnUniqueViolation(() => ctx.db.transaction(async (tx) => (await consumeLink(tx, link)) && (await confirm(ctx, tx, link))))
+  return ctx.db.transaction(async (tx) => (await consumeLink(tx, link)) && (await confirm(ctx, tx, link)))
 }
 
 async function confirm(ctx: Context, tx: Transaction, { user_id, email }: AccountLink): Promise<boolean> {
+  // of two accounts that confirm an address at once the second finds it taken
+  await lockName(tx, `address ${email}`)
   if (await isEmailTaken(tx, email, user_id)) return false
   const confirmed = { confirmed_at: ctx.now(), updated_at: ctx.now() }
   const primary = await tx
