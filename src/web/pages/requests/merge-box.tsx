@@ -107,7 +107,7 @@ function Open(props: BoxProps) {
             <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
           )}
           {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Take back my approval" />}
-          {branches.source && mayRebase(request) && record.rules.merge_method === 'merge' && (
+          {branches.source && mayRebase(request, false) && record.rules.merge_method === 'merge' && (
             <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
           )}
         </div>
@@ -154,7 +154,7 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
             The source branch is behind {target}.{' '}
             {rules.merge_method !== 'merge' &&
               (branches.source
-                ? mayRebase(request) && <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
+                ? mayRebase(request, false) && <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
                 : 'Who may push to the source branch can rebase it.')}
           </Check>
         )
@@ -202,7 +202,7 @@ const Unrelated = ({ view, subject, mayPush }: ConflictProps) => (
   <>
     <code>{subject.request.source_branch}</code> and <code>{subject.request.target_branch}</code> have no common history, so they cannot be merged
     here. {mayPush ? 'A rebase puts the commits onto the target. ' : 'Who may push to the source branch can rebase it, or merge both by commands. '}
-    {mayPush && <ActionButton view={view} action={`${addressOf(subject)}/rebase`} label="Rebase" into="merge" />}
+    {mayPush && mayRebase(subject.request, true) && <ActionButton view={view} action={`${addressOf(subject)}/rebase`} label="Rebase" into="merge" />}
     <details>
       <summary>Merge them by commands</summary>
       <MergeCommands view={view} subject={subject} unrelated />

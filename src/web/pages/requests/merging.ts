@@ -7,6 +7,7 @@ import { withTask } from '../../../rules/references.js'
 import { acceptMergeRequest, cancelAutomaticMerge } from '../../../services/issuables/merge-requests/merging/accept.js'
 import { startRebase } from '../../../services/issuables/merge-requests/merging/rebase.js'
 import { branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
+import { isUnrelated } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { approve, unapprove } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
@@ -76,7 +77,7 @@ export const requestRebase = form({
   access: read,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
-    if (!mayRebase(subject.request)) throw conflict('The merge request cannot be rebased at the moment')
+    if (!mayRebase(subject.request, await isUnrelated(ctx, subject.request))) throw conflict('The merge request cannot be rebased at the moment')
     await startRebase(ctx, caller, subject)
     return new Redirect(addressOf(subject), { notice: 'The rebase has begun.' })
   },

@@ -13,8 +13,8 @@ export const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/
 export const addressOf = (subject: MergeRequestSubject) => `${within(subject)}/${subject.request.iid}`
 
 /** Whether a rebase is offered: the source branch is behind, there are no conflicts, and none is going on (WB-414). */
-export const mayRebase = ({ state, behind_target, merge_status, rebase_user_id }: MergeRequestSubject['request']): boolean =>
-  state === 'opened' && behind_target && merge_status !== 'cannot_be_merged' && rebase_user_id === null
+export const mayRebase = ({ state, behind_target, merge_status, rebase_user_id }: MergeRequestSubject['request'], unrelated: boolean): boolean =>
+  state === 'opened' && behind_target && (unrelated || merge_status !== 'cannot_be_merged') && rebase_user_id === null
 
 export const STATES = {
   opened: ['Open', 'success'],

@@ -42,6 +42,10 @@ async function newestVersion(ctx: Context, request: Pick<Request, 'id' | 'projec
   return version ?? null
 }
 
+/** Whether source and target have no common history (MR-93). */
+export const isUnrelated = async (ctx: Context, request: Pick<Request, 'id' | 'project_id' | 'version_id'>): Promise<boolean> =>
+  (await newestVersion(ctx, request))?.base_commit_sha === null
+
 /** The commits of a version. */
 async function commitsOf(repository: GitRepository, version: Version | null, { skip, limit }: { skip: number; limit: number }) {
   if (!version || version.commits_count === 0) return { commits: [], total: 0 }
