@@ -436,6 +436,74 @@ describe('a service of two workers', () => {
   })
 })
 
+describe('when all workers are killed at once', () => {
+  const dataDir = join(freshFolder(), 'data')
+  let service: Service
+  let connection: ssh2.Client
+  const greeting = () =>
+    new Promise<string>((resolve) => {
+      connection.exec('nothing', (error, channel) => {
+        if (error) return resolve(String(error))
+        let out = ''
+        channel.on('data', (text: Buffer) => {
+          out += text
+        })
+        channel.on('close', () => resolve(out))
+      })
+    })
+  const connectBySsh = async (port: number, privateKey: string) => {
+    const client = new ssh2.Client()
+    const ready = once(client, 'ready')
+    client.on('error', () => undefined)
+    client.connect({ host: '127.0.0.1', port, username: 'git', privateKey })
+    await ready
+    return client
+  }
+  const { private: pem, public: key } = ssh2.utils.generateKeyPairSync('ed25519')
+  let port: number
+  const killAll = async () => {
+    const killed = workersOf(service)
+    for (const pid of killed) process.kill(pid, 'SIGKILL')
+    await expect.poll(() => killed.filter(lives)).toEqual([])
+  }
+  const areServed = () => expect.poll(async () => (await call(service.url, 'GET', '/version'))?.status, { timeout: 30_000 }).toBe(200)
+
+  beforeAll(async () => {
+    service = await startService(dataDir, { ROOST_WORKERS: '2', SSH_PORT: '0' })
+    expect((await call(service.url, 'POST', '/user/keys', { title: 'a key', key }))?.status).toBe(201)
+    const made = await call(service.url, 'POST', '/projects', { path: 'one' })
+    port = Number(new URL(made?.body.ssh_url_to_repo).port)
+    connection = await connectBySsh(port, pem)
+  })
+  afterAll(async () => {
+    connection?.end()
+    await service.end()
+  })
+
+  it('their successors serve the same socket of SSH: connections stay open (SEC-315)', async () => {
+    const socket = readlinkSync(socketLink(dataDir))
+    for (let round = 0; round < rounds(3, 10); round++) {
+      await killAll()
+      await areServed()
+      await expect.poll(greeting, { timeout: 30_000 }).toBe('Welcome to Roost, @root!\n')
+    }
+    expect(readlinkSync(socketLink(dataDir))).toBe(socket)
+    expect(service.log()).not.toMatch(/the socket of SSH was removed|a worker cannot start/)
+  })
+
+  it('workers that start while something removes the socket bind the next one (SEC-230, SEC-315)', async () => {
+    const closed = once(connection, 'close')
+    const socket = readlinkSync(socketLink(dataDir))
+    await killAll()
+    rmSync(dirname(socket), { recursive: true })
+    await areServed()
+    await closed
+    connection = await vi.waitUntil(() => connectBySsh(port, pem).catch(() => null), { timeout: 30_000 })
+    await expect.poll(greeting, { timeout: 30_000 }).toBe('Welcome to Roost, @root!\n')
+    expect(service.log()).not.toContain('a worker cannot start')
+  })
+})
+
 it('kill -9 of the parent ends its workers and all they have started (SEC-195)', async () => {
   const dataDir = join(freshFolder(), 'data')
   const service = await startService(dataDir, { ROOST_WORKERS: '2' })
@@ -473,7 +541,7 @@ it.each([1, 2])('what Node warns of is a line of the log in each process, with %
 })
 
 describe('a start with several workers', () => {
-  it('tries again with a worker whose connection to the database fails (SEC-231)', async () => {
+  it('a worker whose connection to the database fails connects again (SEC-317)', async () => {
     const database = await createTestDatabase()
     const url = new URL(database.url)
     const postgres = `${url.searchParams.get('host')}/.s.PGSQL.${url.port || 5432}`
@@ -481,7 +549,7 @@ describe('a start with several workers', () => {
     const relay = createServer((client) => {
       client.on('error', () => client.destroy())
       // the parent and the first worker, which prepares the database, take the first four
-      if (++connections === 5) return client.destroy()
+      if (++connections > 4 && connections < 30) return client.destroy()
       const server = connect(postgres)
       server.on('error', () => client.destroy())
       server.once('close', () => client.destroy())
@@ -493,12 +561,29 @@ describe('a start with several workers', () => {
     url.host = `127.0.0.1:${(relay.address() as AddressInfo).port}`
     const service = await startService(join(freshFolder(), 'data'), { DATABASE_URL: url.href, ROOST_WORKERS: '2', LOG_LEVEL: 'error' })
     try {
-      expect(service.log()).toContain('cannot reach the database')
-      expect(service.log()).toContain('a worker has ended and is replaced')
+      expect(connections).toBeGreaterThan(30)
+      expect(service.log()).not.toContain('a worker has ended and is replaced')
       expect((await call(service.url, 'GET', '/version'))?.status).toBe(200)
     } finally {
       await service.end('SIGTERM')
       relay.close()
+      await database.drop()
+    }
+  })
+
+  it('serves with the workers that can start, whatever becomes of others (SEC-316)', async () => {
+    const database = await createTestDatabase()
+    const refuse = 'data:text/javascript,import%20cluster%20from%20%22node:cluster%22;if(cluster.worker&&cluster.worker.id>1)process.exit(3)'
+    const service = await startService(join(freshFolder(), 'data'), {
+      DATABASE_URL: database.url,
+      ROOST_WORKERS: '2',
+      NODE_OPTIONS: `--import=${refuse}`,
+    })
+    try {
+      expect((await call(service.url, 'GET', '/version'))?.status).toBe(200)
+      expect(service.log().match(/a worker has ended and is replaced/g)?.length).toBeGreaterThanOrEqual(5)
+    } finally {
+      await service.end('SIGTERM')
       await database.drop()
     }
   })

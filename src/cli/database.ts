@@ -1,13 +1,11 @@
 import type { Config } from '../config.js'
 import { maxConnections } from '../db/capacity.js'
 import { type Database, type DatabaseOptions, openDatabase, StartupParametersIgnored } from '../db/client.js'
+import { connectAgain } from '../db/connecting.js'
 import { migrate } from '../db/migrate.js'
 import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { connectionsFor } from './postgres.js'
-
-/** How often a connection attempt that timed out is made. */
-const MAX_CONNECT_ATTEMPTS = 15
 
 /**
  * Migrates; a database that cannot be reached is a StartFault. With `create` false, the database must have been used by
@@ -16,8 +14,13 @@ const MAX_CONNECT_ATTEMPTS = 15
 export const migrateDatabase = (url: string, { create = true } = {}): Promise<void> =>
   migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
 
+interface OpenOptions extends DatabaseOptions {
+  /** Ends the attempts to connect. */
+  signal?: AbortSignal
+}
+
 /** Migrates and connects. */
-export async function openMigrated(url: string, config: Config, options: DatabaseOptions & { create?: boolean }): Promise<Database> {
+export async function openMigrated(url: string, config: Config, options: OpenOptions & { create?: boolean }): Promise<Database> {
   const { create = true, ...database } = options
   await migrateDatabase(url, { create })
   return openConnections(url, config, database)
@@ -32,21 +35,21 @@ export async function checkConnections(url: string, config: Config): Promise<voi
   throw new StartFault(`${settings} need ${needed} connections and the database allows ${allowed}: lower one of them, or raise its max_connections`)
 }
 
-/** Connects to a database that has been migrated. */
-export async function openConnections(url: string, config: Config, database: DatabaseOptions): Promise<Database> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await openDatabase(url, { ...config.database, ...database })
-    } catch (error) {
-      if (error instanceof StartupParametersIgnored) throw behindPooler(error.message)
-      if (!(error instanceof Unavailable)) throw error
-      const reason = error.cause instanceof Error ? error.cause.message : error.message
-      if (/unsupported startup parameter/.test(reason)) throw behindPooler(reason)
-      // a busy machine may take longer than one attempt to connect; a wrong address or password stays wrong
-      if (attempt === MAX_CONNECT_ATTEMPTS || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`, { cause: error })
-    }
-  }
+/**
+ * Connects to a database that has been migrated. It was there a moment ago, so whatever keeps it from answering may pass:
+ * it is tried again for a minute.
+ */
+export async function openConnections(url: string, config: Config, { signal, ...database }: OpenOptions): Promise<Database> {
+  const open = () => openDatabase(url, { ...config.database, ...database })
+  return connectAgain(open, (error) => error instanceof Unavailable && !isParameterFault(error), signal).catch((error: unknown) => {
+    if (error instanceof StartupParametersIgnored) throw behindPooler(error.message)
+    if (!(error instanceof Unavailable)) throw error
+    if (isParameterFault(error)) throw behindPooler(reasonOf(error))
+    throw new StartFault(`cannot reach the database: ${reasonOf(error)}`, { cause: error })
+  })
 }
 
+const reasonOf = (error: Unavailable) => (error.cause instanceof Error ? error.cause.message : error.message)
+const isParameterFault = (error: Unavailable) => /unsupported startup parameter/.test(reasonOf(error))
 const behindPooler = (reason: string) =>
   new StartFault(`the database is behind a pooler that takes no startup parameters: set ROOST_DATABASE_UNNAMED_STATEMENTS=true (${reason})`)

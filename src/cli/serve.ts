@@ -87,7 +87,7 @@ async function serveInProcess(
   program: Awaited<ReturnType<typeof loadProgram>>,
   hostKeys: Promise<string[]>,
 ): Promise<void> {
-  const database = await program.openMigrated(url, config, { log: lifecycle.log })
+  const database = await program.openMigrated(url, config, { log: lifecycle.log, signal: lifecycle.signal })
   lifecycle.onClose(() => database.close())
   let ssh: Promise<SshService> | undefined
   let listening: FastifyInstance | undefined
@@ -126,7 +126,7 @@ async function serveWithWorkers(config: ResolvedConfig, databaseUrl: string, lif
     const opened = await startSshThread(ssh, { ...own, log, stopping: signal })
     return { close: (wait) => opened.close(wait).then(remove) }
   }
-  thread = await openSshAt(firstLocation, openSsh, { dataDir: config.dataDir, log })
+  thread = await openSshAt(firstLocation, openSsh, { dataDir: config.dataDir, log, isBound: () => workers.isSocketBound() })
   await waitUntilReady(`http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, lifecycle)
 }
 

@@ -4,7 +4,9 @@ import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { currentHookChain } from '../lib/async/hook-chain.js'
+import { runningTimeout } from '../lib/async/running-timeout.js'
 import { Unavailable } from '../lib/unavailable.js'
+import { connectWithin } from './connecting.js'
 import { READ_LANES } from './connection-count.js'
 import { Availability, BoundedPool, Connection, type ConnectionConfig, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
 import { codeOf, databaseError, isConnectionLoss, translateError } from './errors.js'
@@ -175,14 +177,14 @@ function createConnector(url: string, options: DatabaseOptions, listeners: Commi
 
 function openLane({ availability, servers }: Connector, config: ConnectionConfig): Lane {
   return new Lane(async (onLoss) => {
-    const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT_MS })
+    const client = new Connection({ ...config, pipeline: true })
     client.on('error', (error) => {
       onLoss()
       availability.lost(error)
       servers.lost(client.server)
     })
     client.on('end', onLoss)
-    await client.connect().catch((error: unknown) => {
+    await connectWithin(client, CONNECT_TIMEOUT_MS).catch((error: unknown) => {
       availability.lost(error)
       servers.lost(client.server)
       throw translateError(error)
@@ -394,15 +396,14 @@ async function queryInChain(pool: BoundedPool, config: Statement, values?: unkno
 
 /** Resolves when all promises do; rejects with Unavailable when they take too long. */
 async function withinPingTimeout(answers: Promise<unknown>[]): Promise<void> {
-  const late = new AbortController()
-  const timer = sleep(PING_TIMEOUT_MS, undefined, { signal: late.signal }).then(
-    () => Promise.reject(new Unavailable('The database does not answer')),
-    () => undefined,
-  )
+  let cancel = () => {}
+  const late = new Promise<never>((_, reject) => {
+    cancel = runningTimeout(PING_TIMEOUT_MS, () => reject(new Unavailable('The database does not answer')))
+  })
   try {
-    await Promise.race([Promise.all(answers), timer])
+    await Promise.race([Promise.all(answers), late])
   } finally {
-    late.abort()
+    cancel()
   }
 }
 

@@ -1,9 +1,11 @@
 import pg from 'pg'
 import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
+import { connectAgain, connectWithin, isSlowServer } from './connecting.js'
 import { parseServers, type ServerList } from './server-urls.js'
 
 const CONNECT_TIMEOUT_MS = 2_000
+const LONE_CONNECT_TIMEOUT_MS = 5_000
 /** How long a failed search is reused as the answer, in milliseconds. */
 const FAILURE_TTL_MS = 200
 
@@ -79,13 +81,12 @@ export class Servers {
 async function isUsable(url: string, writable: boolean): Promise<boolean> {
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: CONNECT_TIMEOUT_MS,
     application_name: 'roost find',
   })
   client.on('error', () => undefined)
   try {
-    await client.connect()
+    await connectWithin(client, CONNECT_TIMEOUT_MS)
     if (!writable) return true
     const { rows } = await client.query({ text: TAKES_WRITES, rowMode: 'array' })
     return rows[0]?.[0] === true
@@ -98,16 +99,25 @@ async function isUsable(url: string, writable: boolean): Promise<boolean> {
  * Opens a dedicated connection to the server in use; the caller must end it. Throws a StartFault if no server answers.
  */
 export async function connectOnce(url: string, name: string): Promise<pg.Client> {
-  const servers = new Servers(url)
-  const unreachable = (error: Error) => {
-    throw new StartFault(`cannot reach the database: ${(error.cause instanceof Error ? error.cause : error).message || 'no answer'}`)
-  }
-  await servers.find().catch(unreachable)
-  const client = new pg.Client({ connectionString: servers.current, connectionTimeoutMillis: 5_000, application_name: name })
-  client.on('error', () => undefined)
-  await client.connect().catch((error: Error) => {
-    void client.end().catch(() => undefined)
-    unreachable(error)
+  return connectAgain(
+    () => connectToServer(new Servers(url), name),
+    (error) => isSlowServer(causeOf(error)),
+  ).catch((error: Error) => {
+    throw new StartFault(`cannot reach the database: ${(causeOf(error) as Error).message || 'no answer'}`)
   })
-  return client
+}
+
+const causeOf = (error: unknown) => (error instanceof Error && error.cause instanceof Error ? error.cause : error)
+
+async function connectToServer(servers: Servers, name: string): Promise<pg.Client> {
+  await servers.find()
+  const client = new pg.Client({ connectionString: servers.current, application_name: name })
+  client.on('error', () => undefined)
+  try {
+    await connectWithin(client, LONE_CONNECT_TIMEOUT_MS)
+    return client
+  } catch (error) {
+    void client.end().catch(() => undefined)
+    throw error
+  }
 }

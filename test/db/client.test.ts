@@ -1,4 +1,3 @@
-import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { alias, integer, pgTable, text } from 'drizzle-orm/pg-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -7,6 +6,7 @@ import { decoded } from '../../src/db/decoded.js'
 import { databaseError } from '../../src/db/errors.js'
 import { statement, step } from '../../src/db/statement.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
+import { relayed, socketOf, startRelay } from '../support/relay.js'
 import { createTestDatabase } from '../support/template-database.js'
 
 const log = { warn: () => undefined, info: () => undefined }
@@ -321,22 +321,20 @@ describe('the loss of the database', () => {
     await db.close()
   })
 
+  it('does not take the time in which this process is busy for a database that does not answer (SEC-317)', async () => {
+    const opening = openDatabase(test.url, { log, poolSize: 1 })
+    const busyUntil = performance.now() + 2_500
+    setImmediate(() => {
+      while (performance.now() < busyUntil);
+    })
+    const db = await opening
+    await db.close()
+  })
+
   it('refuses to open a database that is not there', async () => {
     expect(await failureOf(openDatabase('postgresql://roost@127.0.0.1:1/none', { log }))).toBeInstanceOf(Unavailable)
   })
 })
-
-/** The socket of a test database's server. */
-const socketOf = (url: string) => `${decodeURIComponent(new URL(url).searchParams.get('host') ?? '')}/.s.PGSQL.5432`
-
-/** The address of a test database through a relay. */
-function relayed(address: string, port: number): string {
-  const url = new URL(address)
-  url.search = ''
-  url.hostname = '127.0.0.1'
-  url.port = String(port)
-  return url.href
-}
 
 /** A startup message with user and database alone. */
 function withoutStartupParameters(startup: Buffer): Buffer {
@@ -347,51 +345,4 @@ function withoutStartupParameters(startup: Buffer): Buffer {
   head.writeInt32BE(8 + body.length)
   startup.copy(head, 4, 4, 8)
   return Buffer.concat([head, body])
-}
-
-/** A relay before the database's socket that can be shut, or stop to pass anything on. */
-async function startRelay(path: string, change = (startup: Buffer): Buffer => startup) {
-  let server: Server
-  let port = 0
-  const open = new Set<Socket>()
-  let frozen = false
-  const listen = () =>
-    new Promise<void>((resolve) => {
-      server = createServer((outside) => {
-        const inside = connect(path)
-        for (const [from, to] of [
-          [outside, inside],
-          [inside, outside],
-        ] as const) {
-          open.add(from)
-          if (frozen) from.cork()
-          if (from === outside) from.once('data', (startup: Buffer) => to.write(change(startup)) && from.pipe(to))
-          else from.pipe(to)
-          from.on('error', () => undefined)
-          from.on('close', () => {
-            open.delete(from)
-            to.destroy()
-          })
-        }
-      })
-      server.listen(port, '127.0.0.1', () => {
-        const address = server.address()
-        if (address && typeof address === 'object') port = address.port
-        resolve()
-      })
-    })
-  await listen()
-  return {
-    port,
-    listen,
-    freeze(on: boolean) {
-      frozen = on
-      for (const socket of open) on ? socket.cork() : socket.uncork()
-    },
-    cut: () =>
-      new Promise<void>((resolve) => {
-        for (const socket of open) socket.destroy()
-        server.close(() => resolve())
-      }),
-  }
 }

@@ -15,8 +15,10 @@ export class ParentLink implements ProcessMutex {
   readonly begin: Promise<Begin>
   /** Resolves when the parent tells it to stop. */
   readonly stop: Promise<void>
-  /** Called with the path of another SSH socket, to be served instead of the former. */
-  onSocket: (path: string) => void = () => undefined
+  /** The path at which the SSH socket is served; the parent names another one after something has removed the socket. */
+  socket = ''
+  /** Called when the parent has named another path. */
+  onSocket: () => void = () => undefined
   /** Called when the parent requests the metrics of this worker. */
   onCount: (id: number) => void = () => undefined
   readonly #locks = new Map<number, () => void>()
@@ -33,8 +35,11 @@ export class ParentLink implements ProcessMutex {
     channel.on('message', (message: ToWorker) => {
       if (message.type === 'locked') this.#locks.get(message.id)?.()
       else if (message.type === 'page') this.#pages.get(message.id)?.(message.page)
-      else if (message.type === 'socket') this.onSocket(message.path)
-      else if (message.type === 'count') this.onCount(message.id)
+      else if (message.type === 'begin') this.socket = message.socket
+      else if (message.type === 'socket') {
+        this.socket = message.path
+        this.onSocket()
+      } else if (message.type === 'count') this.onCount(message.id)
     })
     // messages before this would be lost
     void this.send({ type: 'awake' })

@@ -10,7 +10,7 @@ export interface Begin {
   port: number
   baseUrl: string
   ssh: Config['ssh']
-  /** The path of the SSH socket, which all workers serve. */
+  /** The path of the SSH socket, which all workers serve; another one may be sent before the worker has bound it. */
   socket: string
   /** Whether it prepares the database for all workers. */
   first: boolean
@@ -34,7 +34,11 @@ export type ToParent =
   | { type: 'awake' }
   /** The worker has joined the job queue under this id, and the database is prepared. */
   | { type: 'prepared'; process: string | null }
+  /** The worker has bound the SSH socket at this path. */
+  | { type: 'bound'; path: string }
   | { type: 'listening' }
+  /** The worker drains: it takes no more calls. */
+  | { type: 'ending' }
   /** The worker has just read from the database and started git. */
   | { type: 'healthy' }
   /** The worker cannot start. If the reason may pass, such as a database that did not answer, its replacement is tried. */

@@ -8,6 +8,7 @@ import { openConnections } from '../database.js'
 import { DRAIN_TIMEOUT_MS, Lifecycle } from '../lifecycle.js'
 import { listen, loadProgram, openService, stopServing } from '../open-service.js'
 import { ParentLink } from './link.js'
+import { serveNamedSocket } from './named-socket.js'
 
 /** How often a worker checks itself, in milliseconds. */
 const HEALTH_INTERVAL_MS = 2_000
@@ -26,6 +27,7 @@ export async function serveAsWorker(environmentConfig: Config): Promise<void> {
   // a terminal sends these to the whole process group; the parent decides when to stop
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.on('SIGTERM', (signal) => lifecycle.end({ signal }, started))
+  lifecycle.signal.addEventListener('abort', () => void link.send({ type: 'ending' }))
   void link.stop.then(() => lifecycle.end({ reason: 'the service ends' }, started))
   try {
     await started
@@ -44,10 +46,10 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
   const stopped = new Promise<never>((_, reject) => lifecycle.signal.addEventListener('abort', () => reject(lifecycle.signal.reason), { once: true }))
   const [begin, program] = await Promise.all([Promise.race([link.begin, stopped]), loadProgram()])
   lifecycle.signal.throwIfAborted()
-  const { number, port, baseUrl, ssh, databaseUrl, socket, first, killed } = begin
+  const { number, port, baseUrl, ssh, databaseUrl, first, killed } = begin
   lifecycle.log.setBindings({ worker: number })
   const config = Object.freeze({ ...environmentConfig, port, baseUrl, ssh })
-  const database = await openConnections(databaseUrl, config, { log: lifecycle.log })
+  const database = await openConnections(databaseUrl, config, { log: lifecycle.log, signal: lifecycle.signal })
   lifecycle.onClose(() => database.close())
   const { ctx, app } = await openService(config, database, lifecycle, {
     program,
@@ -60,11 +62,11 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
       ),
   })
   shareMetrics(ctx, link)
-  let answers = await program.serveSocket(ctx, socket)
-  link.onSocket = async (path) => {
-    void answers.close(0)
-    answers = await program.serveSocket(ctx, path)
-  }
+  const answers = await serveNamedSocket({
+    link,
+    bind: (path) => program.serveSocket(ctx, path),
+    onFault: (error) => lifecycle.log.error({ err: error }, 'the SSH socket is not served'),
+  })
   lifecycle.onClose(() => Promise.all([stopServing(app, DRAIN_TIMEOUT_MS), answers.close(DRAIN_TIMEOUT_MS)]))
   lifecycle.signal.throwIfAborted()
   await listen(app, config)
