@@ -90,8 +90,13 @@ export async function buildApp(
   app.setErrorHandler(async (error, request, reply) => {
     const cause = databaseError(error)
     reportFault(ctx, cause, request)
-    const isShown = isPage(request) && (await site.refuse(cause, request, reply))
-    return isShown ? reply : renderFailure(cause, request, reply)
+    if (!isPage(request)) return renderFailure(cause, request, reply)
+    try {
+      return (await site.refuse(cause, request, reply)) ? reply : renderFailure(cause, request, reply)
+    } catch (fault) {
+      // the page of the error cannot be shown
+      return renderFailure(databaseError(fault), request, reply)
+    }
   })
   app.setNotFoundHandler(() => {
     throw noSuchRoute()

@@ -23,7 +23,7 @@ import type { Answer, Form, Html, Page, PageView, Sender } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
 import { Paths } from './paths.js'
 import { flashCookie, flashText, setCookie } from './session/cookies.js'
-import { viewOf } from './view.js'
+import { viewOf, viewWith } from './view.js'
 
 /** Bytes from which a page is compressed. */
 const COMPRESSED_FROM = 1_024
@@ -241,7 +241,10 @@ export class Site implements Sender {
       reply.header('cache-control', 'no-store').redirect(this.ctx.links.prefix + to, 302)
       return true
     }
-    const view = await viewOf(this.ctx, session, request, reply)
+    const { ctx } = this
+    // what keeps the page from being served may keep the settings from being read
+    const view =
+      failure.kind === 'unavailable' ? viewWith(ctx.caches.settings.last(), ctx, session, request, reply) : await viewOf(ctx, session, request, reply)
     reply.headers(failure.headers)
     await this.send({ ...view, flash: null }, errorPage(failure, view), request, reply)
     return true

@@ -5,7 +5,8 @@ import { type Session, sessionValue } from '../access/sessions.js'
 import type { Context } from '../context.js'
 import { callerOfSession } from '../http/caller.js'
 import { urlOfRouter } from '../lib/text/byte-path.js'
-import { activeMessages } from '../services/core/broadcast-messages.js'
+import { messagesFor } from '../services/core/broadcast-messages.js'
+import type { KnownSettings } from '../services/core/settings-cache.js'
 import type { PageView } from './page.js'
 import { dismissedCookie, flashCookie, readDismissed, readFlash, setCookie, visitorCookie } from './session/cookies.js'
 import { formTokenFor, isFromHere } from './session/form-token.js'
@@ -21,6 +22,17 @@ export const formSeedOf = (seed: string, session: Session | null) => (session?.i
 /** What the components of a page need. */
 export async function viewOf(ctx: Context, session: Session | null, request: FastifyRequest, reply: FastifyReply): Promise<PageView> {
   const { settings } = ctx.caches
+  return viewWith({ settings: await settings.read(), broadcasts: await settings.broadcasts() }, ctx, session, request, reply)
+}
+
+/** The same with given settings and messages. */
+export function viewWith(
+  { settings, broadcasts }: KnownSettings,
+  ctx: Context,
+  session: Session | null,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): PageView {
   const cookies = parseCookie(request.headers.cookie ?? '')
   const flash = readFlash(cookies[flashCookie(ctx)])
   const dismissed = readDismissed(cookies[dismissedCookie(ctx)])
@@ -31,13 +43,13 @@ export async function viewOf(ctx: Context, session: Session | null, request: Fas
   return {
     links: ctx.links,
     viewer: callerOfSession(session).user,
-    avatarService: await settings.avatarService(),
+    avatarService: ctx.caches.settings.avatarServiceOf(settings),
     session,
-    settings: await settings.read(),
+    settings,
     now: ctx.now(),
     address: urlOfRouter(request.url),
     flash,
-    broadcasts: (await activeMessages(ctx, path)).filter(({ id }) => !dismissed.includes(id)),
+    broadcasts: messagesFor(broadcasts, path, ctx.now()).filter(({ id }) => !dismissed.includes(id)),
     dismissed,
     browser: seed,
     proxied: proxiedPerson(ctx, request),

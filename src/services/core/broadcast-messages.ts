@@ -46,11 +46,9 @@ function isFor({ target_path: target }: BroadcastMessage, path: string): boolean
   return at <= path.length - last.length
 }
 
-/** The messages for the page at a path (WB-182). */
-export async function activeMessages(ctx: Pick<Context, 'caches' | 'now'>, path: string): Promise<BroadcastMessage[]> {
-  const now = ctx.now()
-  return (await ctx.caches.settings.broadcasts()).filter((message) => isActive(message, now) && isFor(message, path))
-}
+/** Those of the messages that are for the page at a path (WB-182). */
+export const messagesFor = (messages: BroadcastMessage[], path: string, now: Date): BroadcastMessage[] =>
+  messages.filter((message) => isActive(message, now) && isFor(message, path))
 
 /** All messages, the newest first. */
 export async function listMessages({ db }: Context, paging: Paging & Keyset): Promise<Page<BroadcastMessage>> {

@@ -30,8 +30,14 @@ const selectLimits = statement('limits of requests', (db) => db.select().from(re
 /** How long settings are cached, and so how late a process may see a change made by another one. */
 export const SETTINGS_TTL_MS = 1_000
 
+export interface KnownSettings {
+  settings: Settings
+  broadcasts: BroadcastMessage[]
+}
+
 /** Caches the settings, and the messages for all pages: at most one read of both per second. */
 export class SettingsCache {
+  #last: KnownSettings = { settings: withDefaults({}), broadcasts: [] }
   #cached: { until: number; settings: Promise<Settings>; broadcasts: Promise<BroadcastMessage[]>; limits: Promise<LiveLimits> } | undefined
 
   /** `configuredAvatarService`: the URL template of the configuration, with `%{hash}`. */
@@ -48,6 +54,9 @@ export class SettingsCache {
   /** The limits of requests that administrators have set. */
   limits = (): Promise<LiveLimits> => this.#current().limits
 
+  /** What was read last: for pages that say that the database does not answer. */
+  last = (): KnownSettings => this.#last
+
   #current() {
     const now = Date.now()
     if (this.#cached && this.#cached.until > now) return this.#cached
@@ -56,14 +65,23 @@ export class SettingsCache {
     const settings = Promise.all([selectSettings(this.db, null).execute(), broadcasts]).then(([[row]]) => withDefaults(row?.values ?? {}))
     const limits = Promise.all([settings, own]).then(([values, rows]) => limitsOf(values, rows))
     this.#cached = { until: now + SETTINGS_TTL_MS, settings, broadcasts, limits }
+    void Promise.all([settings, broadcasts]).then(
+      ([values, messages]) => {
+        this.#last = { settings: values, broadcasts: messages }
+      },
+      () => undefined,
+    )
     for (const read of [settings, broadcasts, limits]) read.catch(() => this.invalidate())
     return this.#cached
   }
 
   /** The URL template of the avatar service; null if there is none, or the settings turn it off (G-83). */
   async avatarService(): Promise<string | null> {
-    const configured = this.configuredAvatarService
-    return configured !== undefined && (await this.read()).avatarsvc_enabled ? configured : null
+    return this.avatarServiceOf(await this.read())
+  }
+
+  avatarServiceOf({ avatarsvc_enabled: isEnabled }: Settings): string | null {
+    return isEnabled ? (this.configuredAvatarService ?? null) : null
   }
 
   /** Makes the next read query the database. */
