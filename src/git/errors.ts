@@ -69,11 +69,26 @@ const ERRNO_BY_MESSAGE: [RegExp, string][] = [
   [/Permission denied/, 'EACCES'],
 ]
 
-/** The error for a failed git command: Unavailable if this machine is at fault, otherwise GitFault. */
+/** A git process was ended by a signal that is not of this service: by an administrator, or by the system. */
+export class GitKilled extends Unavailable {
+  override name = 'GitKilled'
+  constructor(cause: GitFault) {
+    super(`git ${cause.command} was killed`, 1, { cause })
+  }
+}
+
+/** Exit codes from here on are those of a shell for a program that a signal has ended; 129 is git's for wrong usage. */
+const ENDED_BY_SIGNAL = 130
+
+/**
+ * The error for a failed git command: Unavailable if it was killed or this machine is at fault, otherwise GitFault. Not
+ * for a process that the caller has killed itself.
+ */
 export function gitFailure(command: string, exitCode: number | null, stderr: string): GitFault | Unavailable {
   const fault = new GitFault(command, exitCode, stderr)
   // `remote:` lines come from the other server and say nothing about this machine
   const own = stderr.replaceAll(/^remote:.*$/gm, '')
+  if (exitCode === null || exitCode >= ENDED_BY_SIGNAL || /\bdied of signal \d/.test(own)) return new GitKilled(fault)
   const code = ERRNO_BY_MESSAGE.find(([text]) => text.test(own))?.[1]
   return (code && systemFault(Object.assign(fault, { code }))) || fault
 }

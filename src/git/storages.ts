@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { RepositoryMissing } from './errors.js'
+import { gitFailure, RepositoryMissing } from './errors.js'
 import type { GitInstallation, GitOptions } from './installation.js'
 import { claimStorage, isStorage, removeRepository } from './storage/create.js'
 import { quarantineRepository, removeQuarantinedRepositories, repositoriesIn } from './storage/examine.js'
@@ -98,7 +98,7 @@ export function storagesOf({ resources }: GitInstallation, { shared }: WriteReso
       git.stdout?.resume()
       git.stderr?.resume()
       const code = await git.closed
-      if (code !== 0) throw new Error(`git ended with ${code}`)
+      if (code !== 0) throw gitFailure('version', code, '')
     },
     async ping() {
       for (const storage of Object.keys(storages)) {

@@ -1,5 +1,5 @@
 import { finished, Readable } from 'node:stream'
-import { GitFault } from '../errors.js'
+import { GitFault, gitFailure } from '../errors.js'
 import { BatchProcess, type Exchange } from '../process/batch-process.js'
 import type { ProcessPool } from '../process/pool.js'
 import { kill } from '../process/spawner.js'
@@ -112,7 +112,7 @@ export class CatFile {
           yield chunk as Buffer
         }
         const code = await child.exited
-        if (code !== 0) throw new GitFault('cat-file', code, 'ended early')
+        if (code !== 0) throw gitFailure('cat-file', code, 'ended early')
       }
       const stream = Readable.from(relay(), { objectMode: false })
       // the deadline restarts with each chunk that is read

@@ -1,4 +1,4 @@
-import { GitFault, GitTimeout, gitFailure } from '../errors.js'
+import { GitFault, GitKilled, GitTimeout, gitFailure } from '../errors.js'
 import { type GitProcess, kill } from './spawner.js'
 
 /**
@@ -189,7 +189,8 @@ export class BatchProcess {
   #onFailure(queue: Pending[], fault: Error) {
     const head = queue[0]
     if (!head || head.attempts++ === 0) return
-    const hopeless = !(fault instanceof GitFault) || fault.stderr.includes('not a git repository')
+    const hopeless =
+      !(fault instanceof GitFault || fault instanceof GitKilled) || (fault instanceof GitFault && fault.stderr.includes('not a git repository'))
     for (const pending of hopeless ? [...this.#sent.splice(0), ...this.#unsent.splice(0)] : queue.splice(0, 1)) pending.reject(fault)
   }
 

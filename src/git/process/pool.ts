@@ -5,7 +5,7 @@ import { currentHolder } from '../../lib/async/holder.js'
 import { shareOf } from '../../lib/share.js'
 import { bytesOfPath, hasBytes } from '../../lib/text/byte-path.js'
 import { Unavailable } from '../../lib/unavailable.js'
-import { gitFailure } from '../errors.js'
+import { GitFault, gitFailure } from '../errors.js'
 import { configOptions } from './config-options.js'
 import { gitEnvironment, programOnPath } from './environment.js'
 import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
@@ -185,8 +185,8 @@ export class ProcessPool {
           else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
             resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
           } else if (this.#timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
-          // killed by the system or an administrator: the command can be retried
-          else if (code === null && options.maxMemoryBytes === undefined) reject(new Unavailable(`git ${args[0]} was killed`))
+          // for its memory, probably
+          else if (code === null && options.maxMemoryBytes !== undefined) reject(new GitFault(args[0] ?? '', code, stderr))
           else reject(gitFailure(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {}) // the process ended early; its exit code says why

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { Turn } from '../../lib/async/yield.js'
-import { GitFault } from '../errors.js'
+import { gitFailure } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { kill } from '../process/spawner.js'
 import type { Oid } from '../types.js'
@@ -95,7 +95,7 @@ async function listObjects({ pool, directory, env, objectBytes, deadline }: Push
     }
   }
   const code = await ended
-  if (code !== 0) throw new GitFault('cat-file', code, 'the pushed objects cannot be listed')
+  if (code !== 0) throw gitFailure('cat-file', code, 'the pushed objects cannot be listed')
   if (names <= MAX_PATH_BYTES || found.trees.length > MAX_TREES) found.trees = []
   return found
 }
@@ -109,7 +109,7 @@ async function anyWithMoreParents({ pool, directory, env, deadline }: PushedObje
   let bytes = 0
   for await (const chunk of child.stdout as Readable) bytes += (chunk as Buffer).length
   const code = await ended
-  if (code !== 0) throw new GitFault('rev-list', code, 'the pushed commits cannot be read')
+  if (code !== 0) throw gitFailure('rev-list', code, 'the pushed commits cannot be read')
   return bytes > 0
 }
 
@@ -136,7 +136,7 @@ async function longestPath({ pool, directory, env, deadline }: PushedObjects, tr
   if (reader.longestName > MAX_PATH_BYTES) return reader.longestName
   if (reader.edges > MAX_EDGES) return 0
   const code = await ended
-  if (code !== 0) throw new GitFault('cat-file', code, 'the pushed folders cannot be read')
+  if (code !== 0) throw gitFailure('cat-file', code, 'the pushed folders cannot be read')
   return reader.longestPath()
 }
 

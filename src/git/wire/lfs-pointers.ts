@@ -1,6 +1,6 @@
 import { Readable, type Writable } from 'node:stream'
 import { Turn } from '../../lib/async/yield.js'
-import { GitFault } from '../errors.js'
+import { gitFailure } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { LfsPointer, Oid } from '../types.js'
 
@@ -47,7 +47,7 @@ async function readPointers({ pool, directory, env, deadline }: ReadOptions, blo
     if (turn.over) await turn.end()
   }
   const code = await ended
-  if (code !== 0) throw new GitFault('cat-file', code, 'small files cannot be read')
+  if (code !== 0) throw gitFailure('cat-file', code, 'small files cannot be read')
 }
 
 /** Calls `visit` for each complete file in the output of `git cat-file --batch`; returns the rest. */
@@ -93,7 +93,7 @@ export async function forEachPointer(pool: ProcessPool, directory: string, visit
     const lister = await pool.start(directory, [...SMALL_FILES, '--all'], { deadline: HISTORY_DEADLINE_MS, stdio: ['ignore', 'pipe', 'ignore'] })
     await readPointers({ pool, directory, deadline: HISTORY_DEADLINE_MS }, lister.stdout as Readable, visit)
     const code = await lister.exited
-    if (code !== 0) throw new GitFault('rev-list', code, 'the history cannot be read')
+    if (code !== 0) throw gitFailure('rev-list', code, 'the history cannot be read')
   } finally {
     release()
   }

@@ -83,7 +83,7 @@ export async function relay(
       if (stalled && !started) throw new Unavailable(`git ${command} stalled`)
       return
     }
-    if (exitCode !== 0 && (!started || checkExitCode || exitCode === null)) throw failureOf(command, exitCode, stderr())
+    if (exitCode !== 0 && (!started || checkExitCode || exitCode === null)) throw gitFailure(command, exitCode, stderr())
     out.end()
     onProgress()
     await closed
@@ -97,7 +97,7 @@ export async function relay(
 export async function waitForExit(child: GitProcess, command: string, signal: AbortSignal): Promise<void> {
   const stderr = errorsOf(child)
   const exitCode = await child.closed
-  if (exitCode !== 0 && !signal.aborted) throw failureOf(command, exitCode, stderr())
+  if (exitCode !== 0 && !signal.aborted) throw gitFailure(command, exitCode, stderr())
 }
 
 /** Collects the first 64 KiB of git's stderr. */
@@ -108,9 +108,6 @@ function errorsOf(child: GitProcess): () => string {
   })
   return () => stderr
 }
-
-const failureOf = (command: string, exitCode: number | null, stderr: string) =>
-  exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
 
 /** Terminates git, giving it half a second to clean up. */
 export function stop(child: GitProcess) {
