@@ -7,6 +7,7 @@ import { quarantineRepository, removeQuarantinedRepositories, repositoriesIn } f
 import { isClosed, removeGates } from './storage/gates.js'
 import { changedAt, hasGitProcesses, removeStale, STALE_AFTER, staleIn } from './storage/leftovers.js'
 import { relocate, removeTemporaryCopies } from './storage/relocate.js'
+import { isWriterFile } from './storage/writer-files.js'
 import type { Git } from './types.js'
 import type { WriteResources } from './write-resources.js'
 
@@ -112,7 +113,8 @@ export function storagesOf({ resources }: GitInstallation, { shared }: WriteReso
     async leftovers(minAgeMs) {
       const found = await inEach((path) => staleIn(path, stale))
       const changed = await Promise.all(found.map(changedAt))
-      return found.filter((_, i) => Date.now() - (changed[i] as number) >= minAgeMs)
+      // the heartbeat files of pushes hinder nobody
+      return found.filter((path, i) => !isWriterFile(path) && Date.now() - (changed[i] as number) >= minAgeMs)
     },
   }
 }

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRepository, removeRepository, repositoryDirectory, repositoryExists } from '../../src/git/storage/create.js'
+import { registerWriter } from '../../src/git/storage/gates.js'
 import { removeStale } from '../../src/git/storage/leftovers.js'
 import { git, workshop } from './support.js'
 
@@ -72,5 +73,23 @@ describe('removeStale', () => {
     expect((await removeStale(storage, quick)).map((path) => basename(path))).toEqual(['young.lock'])
     expect(await removeStale(storage, quick)).toEqual([])
     git(directory, ['fsck', '--strict'])
+  })
+
+  it('removes the heartbeat file of a push whose process has ended, at once; that of a living or unknown one stays (SEC-159, SEC-319)', async () => {
+    const directory = await repository()
+    const shard = dirname(directory)
+    const files = async () => (await readdir(shard)).filter((name) => name.startsWith('.writing-')).sort()
+    const unregister = await registerWriter(directory)
+    const [own = ''] = await files()
+    const [boot, namespace] = (await readFile(join(shard, own), 'utf8')).split(' ')
+    const ended = spawn('true', { stdio: 'ignore' })
+    await new Promise((resolve) => ended.once('close', resolve))
+    await writeFile(join(shard, '.writing-1-dead'), `${boot} ${namespace} ${ended.pid} 1`)
+    await writeFile(join(shard, '.writing-1-elsewhere'), `another-boot ${namespace} ${ended.pid} 1`)
+    const quick = { idleMs: 0, inUseMs: 600_000 }
+    expect((await removeStale(dirname(shard), quick)).map((path) => basename(path))).toEqual(['.writing-1-dead'])
+    expect(await files()).toEqual([own, '.writing-1-elsewhere'].sort())
+    await unregister()
+    expect(await files()).toEqual(['.writing-1-elsewhere'])
   })
 })

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, mkdir, readdir, readFile, readlink, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { startTimeOf } from '../../lib/is-running.js'
 import { RepositoryMoving } from '../errors.js'
-import { isReceivingPush, WRITER_FILE_PREFIX } from './leftovers.js'
+import { isReceivingPush } from './leftovers.js'
+import { isWriterDead, processIdentity, WRITER_FILE_PREFIX } from './writer-files.js'
 
 /**
  * The two markers of a move to another storage (SEC-187), each of which keeps writers out while it is closed: `leaving`
@@ -91,25 +91,6 @@ export async function registerWriter(directory: string): Promise<() => Promise<v
   if (!closed) return unregister
   await unregister()
   throw new RepositoryMoving({ begun: false })
-}
-
-/** Identifies a process by boot id, pid namespace, pid and start time; empty if the system does not provide them. */
-async function processIdentity(pid: number): Promise<string> {
-  try {
-    const [boot, pidNamespace] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')])
-    const started = startTimeOf(pid)
-    return started === undefined ? '' : `${boot.trim()} ${pidNamespace} ${pid} ${started}`
-  } catch {
-    return ''
-  }
-}
-
-/** Whether the process that wrote this file ran on this machine and has ended. */
-async function isWriterDead(path: string): Promise<boolean> {
-  const identity = (await readFile(path, 'utf8').catch(() => '')).split(' ')
-  const [boot, pidNamespace, pid] = identity
-  const [ownBoot, ownNamespace] = (await processIdentity(process.pid)).split(' ')
-  return pid !== undefined && boot === ownBoot && pidNamespace === ownNamespace && (await processIdentity(Number(pid))) !== identity.join(' ')
 }
 
 /** Whether a push to one of a project's repositories is running. */

@@ -3,6 +3,7 @@ import { readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { processStat } from '../../lib/is-running.js'
+import { isWriterDead, isWriterFile } from './writer-files.js'
 
 export interface StaleOptions {
   /** Milliseconds without change after which a leftover that no process uses is stale. */
@@ -27,9 +28,6 @@ const QUARANTINE_LIFETIME_MS = 60_000
 /** How long a pack may be without its index while it is being added. */
 const INCOMPLETE_PACK_GRACE_MS = 10_000
 
-/** Prefix of the heartbeat files beside a repository, one per running push, touched every ten seconds. */
-export const WRITER_FILE_PREFIX = '.writing-'
-
 /** Removes leftovers of killed processes from a storage; returns their paths (SEC-159). */
 export async function removeStale(storagePath: string, options: StaleOptions = STALE_AFTER): Promise<string[]> {
   const stale = await staleIn(storagePath, options)
@@ -47,7 +45,7 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
   for (const shard of await folders(storagePath)) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
     for (const name of await readdir(join(storagePath, shard)).catch(() => [] as string[]))
-      if (name.startsWith(WRITER_FILE_PREFIX)) leftovers.push({ path: join(storagePath, shard, name), repository: join(storagePath, shard, name) })
+      if (isWriterFile(name)) leftovers.push({ path: join(storagePath, shard, name), repository: join(storagePath, shard, name) })
     for (const name of await folders(join(storagePath, shard))) {
       const repository = join(storagePath, shard, name)
       if (/^\.(tmp|gone)-/.test(name)) leftovers.push({ path: repository, repository })
@@ -93,7 +91,8 @@ async function staleAmong(leftovers: Leftover[], options: StaleOptions): Promise
     const idleMs = options.shared || uses === null ? Math.max(options.idleMs, MAX_LOCK_AGE_MS) : options.idleMs
     const age = Date.now() - changed
     // created by the service; its git process may have started long after that
-    if ((isQuarantine(path) || basename(path).startsWith(WRITER_FILE_PREFIX)) && age < QUARANTINE_LIFETIME_MS) continue
+    if (isQuarantine(path) && age < QUARANTINE_LIFETIME_MS) continue
+    if (isWriterFile(path) && age < QUARANTINE_LIFETIME_MS && !(await isWriterDead(path))) continue
     if (!open && age >= (written ? options.inUseMs : isPack(path) ? Math.max(idleMs, INCOMPLETE_PACK_GRACE_MS) : idleMs)) stale.push(path)
   }
   return stale
