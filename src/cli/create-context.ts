@@ -7,6 +7,7 @@ import { createAccessState } from '../access/state.js'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
+import { newestMigration } from '../db/migrate.js'
 import { openGit } from '../git/open.js'
 import { directSpawner, type Spawner } from '../git/process/spawner.js'
 import type { RepositoryKey } from '../git/types.js'
@@ -63,6 +64,8 @@ export interface ContextOptions {
   argon2?: Argon2
   /** Source of time and random values; the default is the system. */
   source?: Source
+  /** Called when another process has migrated the database to a schema that this version of the program does not know. */
+  onOutdated?: () => void
   /** Called with the directory of a repository before it is used. */
   onUse?: (directory: string) => void
 }
@@ -235,6 +238,7 @@ function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: ()
       if (ended.end === 'failed') ctx().monitoring.errors.report(ended.fault, { job: ended.kind, attempts: ended.attempts })
     },
     onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
+    ...(options.onOutdated && { schema: { known: newestMigration(), onOutdated: options.onOutdated } }),
   })
   return createJobs(hints, worker)
 }

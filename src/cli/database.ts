@@ -7,12 +7,16 @@ import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { connectionsFor } from './postgres.js'
 
-/**
- * Migrates; a database that cannot be reached is a StartFault. With `create` false, the database must have been used by
- * a service.
- */
-export const migrateDatabase = (url: string, { create = true } = {}): Promise<void> =>
-  migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
+interface MigrationOptions {
+  /** False if the database must have been used by a service. */
+  create?: boolean
+  /** No other service can use the database. */
+  alone?: boolean
+}
+
+/** Migrates; a database that cannot be reached is a StartFault. */
+export const migrateDatabase = (url: string, options: MigrationOptions = {}): Promise<void> =>
+  migrate(url, { ...options, onWait: (reason) => process.stderr.write(`roost: waiting for ${reason}\n`) })
 
 interface OpenOptions extends DatabaseOptions {
   /** Ends the attempts to connect. */
@@ -20,9 +24,9 @@ interface OpenOptions extends DatabaseOptions {
 }
 
 /** Migrates and connects. */
-export async function openMigrated(url: string, config: Config, options: OpenOptions & { create?: boolean }): Promise<Database> {
-  const { create = true, ...database } = options
-  await migrateDatabase(url, { create })
+export async function openMigrated(url: string, config: Config, options: OpenOptions & MigrationOptions): Promise<Database> {
+  const { create = true, alone = false, ...database } = options
+  await migrateDatabase(url, { create, alone })
   return openConnections(url, config, database)
 }
 

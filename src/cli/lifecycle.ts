@@ -10,6 +10,9 @@ export const DRAIN_TIMEOUT_MS = 7_000
 /** The process exits after this time, in milliseconds. */
 const EXIT_TIMEOUT_MS = DRAIN_TIMEOUT_MS + 2_500
 
+/** Why a service ends by itself. */
+export const OUTDATED = { reason: 'the database was migrated by a newer version of Roost' }
+
 type CloseStep = () => Promise<unknown>
 
 /** Start and shutdown of a process: closes what was opened, in reverse order. */
@@ -17,6 +20,7 @@ export class Lifecycle {
   /** Closed in the reverse order. */
   readonly #closeSteps: CloseStep[] = []
   readonly #stop = new AbortController()
+  #started: Promise<unknown> = Promise.resolve()
 
   constructor(readonly log: Logger) {}
 
@@ -42,12 +46,17 @@ export class Lifecycle {
     return clean
   }
 
+  /** Names the start, which `end` waits for. */
+  begin(started: Promise<unknown>): void {
+    this.#started = started
+  }
+
   /** Waits for the start to end, closes everything and exits. */
-  end(reason: Record<string, unknown>, started: Promise<unknown>): void {
+  end(reason: Record<string, unknown>): void {
     if (this.signal.aborted) return
     this.#stop.abort(new Error('stopped while starting'))
     this.log.info(reason, 'stopping')
-    const closed = started.then(
+    const closed = this.#started.then(
       () => this.close(),
       () => this.close(),
     )
@@ -60,7 +69,8 @@ export class Lifecycle {
    * Waits for the start. A signal ends the process; a failed start closes what it has opened and throws StartFault.
    */
   async untilStarted(started: Promise<unknown>): Promise<void> {
-    this.#endOnSignal(started)
+    this.begin(started)
+    this.#endOnSignal()
     try {
       await started
     } catch (error) {
@@ -72,8 +82,8 @@ export class Lifecycle {
     }
   }
 
-  #endOnSignal(started: Promise<unknown>): void {
-    const end = (signal: NodeJS.Signals) => this.end({ signal }, started)
+  #endOnSignal(): void {
+    const end = (signal: NodeJS.Signals) => this.end({ signal })
     process.on('SIGTERM', end).on('SIGINT', end)
     // ignore SIGHUP under nohup
     if (!ignoresHangup()) process.on('SIGHUP', end)

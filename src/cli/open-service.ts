@@ -7,7 +7,7 @@ import type { Database } from '../db/client.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
 import type { ContextOptions, OpenContext } from './create-context.js'
 import { cannotListen, connectionBudget } from './host.js'
-import type { Lifecycle } from './lifecycle.js'
+import { type Lifecycle, OUTDATED } from './lifecycle.js'
 
 /** The program of the spawner process; the build puts it beside this one. */
 const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
@@ -69,7 +69,8 @@ export async function openService(
   const spawner = new SpawnerProcess(SPAWNER)
   lifecycle.onClose(() => spawner.close())
   spawner.prepare()
-  const ctx = await program.createContext(config, database, lifecycle.log, spawner, contextOptions)
+  const own = contextOptions ?? { workers: 1, onOutdated: () => lifecycle.end(OUTDATED) }
+  const ctx = await program.createContext(config, database, lifecycle.log, spawner, own)
   lifecycle.onClose(() => ctx.close())
   const prepared = prepare(ctx, program, first)
   onContext?.(ctx, prepared)

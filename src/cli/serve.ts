@@ -16,7 +16,7 @@ import { createSocketLocation, type SocketLocation } from '../transport/ssh/sock
 import { type SshService, startSshThread } from '../transport/ssh/thread.js'
 import { actAsOwner } from './account.js'
 import { checkAddress, checkDescriptors, checkFolders, checkGit, resolveAddress, resolveSshPort, sshLimits } from './host.js'
-import { DRAIN_TIMEOUT_MS, Lifecycle } from './lifecycle.js'
+import { DRAIN_TIMEOUT_MS, Lifecycle, OUTDATED } from './lifecycle.js'
 import { listen, loadProgram, openService, stopServing } from './open-service.js'
 import { embeddedFolder, openServicePostgres } from './postgres.js'
 
@@ -87,7 +87,7 @@ async function serveInProcess(
   program: Awaited<ReturnType<typeof loadProgram>>,
   hostKeys: Promise<string[]>,
 ): Promise<void> {
-  const database = await program.openMigrated(url, config, { log: lifecycle.log, signal: lifecycle.signal })
+  const database = await program.openMigrated(url, config, { log: lifecycle.log, signal: lifecycle.signal, alone: config.databaseUrl === undefined })
   lifecycle.onClose(() => database.close())
   let ssh: Promise<SshService> | undefined
   let listening: FastifyInstance | undefined
@@ -109,12 +109,13 @@ async function serveInProcess(
 async function serveWithWorkers(config: ResolvedConfig, databaseUrl: string, lifecycle: Lifecycle, hostKeys: Promise<string[]>): Promise<void> {
   const { log, signal } = lifecycle
   const [{ checkConnections, migrateDatabase }, { Workers }] = await Promise.all([import('./database.js'), import('./workers/parent.js')])
-  await migrateDatabase(databaseUrl)
+  await migrateDatabase(databaseUrl, { alone: config.databaseUrl === undefined })
   await checkConnections(databaseUrl, config)
   const { workers: count, port, baseUrl, ssh } = config
   const firstLocation = await createSocketLocation(config.dataDir)
   lifecycle.onClose(() => firstLocation.remove())
-  const workers = new Workers({ count, program: PROGRAM, begin: { databaseUrl, port, baseUrl, ssh, socket: firstLocation.socket }, log })
+  const begin = { databaseUrl, port, baseUrl, ssh, socket: firstLocation.socket }
+  const workers = new Workers({ count, program: PROGRAM, begin, log, onOutdated: () => lifecycle.end(OUTDATED) })
   let thread: SshService | undefined
   lifecycle.onClose(() => Promise.all([thread?.close(DRAIN_TIMEOUT_MS), workers.stop(DRAIN_TIMEOUT_MS)]))
   signal.throwIfAborted()

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import type pg from 'pg'
 import { StartFault } from '../lib/start-fault.js'
@@ -11,26 +12,43 @@ const MIN_POSTGRES = 140_000
 /** Milliseconds to wait for another process before `onWait` is called, and before migrating fails. */
 const WAIT_NOTICE_MS = 2_000
 const LOCK_TIMEOUT_MS = 60_000
+/** How often it is checked whether services of an older version still run, in milliseconds. */
+const OLDER_INTERVAL_MS = 250
 
 export interface MigrateOptions {
   folder?: string
   /** Whether an unmigrated database may be migrated; if not, it is a StartFault. */
   create?: boolean
-  /** Called when another process holds the lock. */
-  onWait?: () => void
-  /** Milliseconds to wait for the lock. */
+  /** Called when another process holds the lock, or services of an older version still run. */
+  onWait?: (reason: string) => void
+  /** Milliseconds to wait for the lock, and for services of an older version. */
   lockTimeout?: number
+  /** No other service can use the database. */
+  alone?: boolean
   /** Timestamp of the last migration to apply; all of them if it is left out. */
   until?: number
 }
 
+/** Timestamp of the newest migration that this program has. */
+export function newestMigration(folder = migrationsFolder()): number {
+  const { entries } = JSON.parse(readFileSync(`${folder}/meta/_journal.json`, 'utf8')) as { entries: { when: number }[] }
+  return entries.at(-1)?.when ?? 0
+}
+
 /**
- * Migrates the schema, one process at a time. A schema newer than this program is a StartFault and stays unchanged
- * (SEC-161).
+ * Migrates the schema, one process at a time, and not under services of an older version: it waits until they have
+ * ended. A schema newer than this program is a StartFault and stays unchanged (SEC-161, SEC-320).
  */
 export async function migrate(
   url: string,
-  { folder = migrationsFolder(), create = true, onWait, lockTimeout = LOCK_TIMEOUT_MS, until = Number.POSITIVE_INFINITY }: MigrateOptions = {},
+  {
+    folder = migrationsFolder(),
+    create = true,
+    onWait,
+    lockTimeout = LOCK_TIMEOUT_MS,
+    alone = false,
+    until = Number.POSITIVE_INFINITY,
+  }: MigrateOptions = {},
 ): Promise<void> {
   const migrations = existsSync(`${folder}/meta/_journal.json`) ? readMigrationFiles({ migrationsFolder: folder }) : []
   const client = await connectOnce(url, 'roost migrate')
@@ -48,11 +66,13 @@ export async function migrate(
     if (applied > 0 && applied < (migrations[0]?.folderMillis ?? 0))
       throw new StartFault('the database was made before the first release of Roost; this version cannot use it')
     if (applied > known) throw new StartFault('the database was made by a newer version of Roost; this one cannot use it')
-    if (applied < known)
+    if (applied < known) {
+      if (applied > 0 && !alone) await untilOlderServicesEnd(client, lockTimeout, onWait)
       await applyMigrations(
         client,
         migrations.filter(({ folderMillis }) => folderMillis > applied && folderMillis <= until),
       )
+    }
     await client.query('commit')
   } catch (error) {
     if ((error as { code?: string }).code !== '42501') throw error
@@ -62,8 +82,8 @@ export async function migrate(
   }
 }
 
-async function acquireLock(client: pg.Client, lockTimeout: number, onWait: (() => void) | undefined): Promise<void> {
-  const waiting = setTimeout(() => onWait?.(), Math.min(WAIT_NOTICE_MS, lockTimeout / 2))
+async function acquireLock(client: pg.Client, lockTimeout: number, onWait: MigrateOptions['onWait']): Promise<void> {
+  const waiting = setTimeout(() => onWait?.('another process that migrates the database'), Math.min(WAIT_NOTICE_MS, lockTimeout / 2))
   try {
     await client.query("select set_config('lock_timeout', $1, true)", [`${lockTimeout}ms`])
     await client.query('select pg_advisory_xact_lock($1)', [LOCK_KEY])
@@ -73,6 +93,23 @@ async function acquireLock(client: pg.Client, lockTimeout: number, onWait: (() =
     throw new StartFault(`another process has been migrating the database for ${Math.round(lockTimeout / 1000)} seconds`)
   } finally {
     clearTimeout(waiting)
+  }
+}
+
+/**
+ * Waits for the services that have used the database with its present schema; those that start meanwhile wait for the
+ * lock. Throws a StartFault if they do not end in time.
+ */
+async function untilOlderServicesEnd(client: pg.Client, timeout: number, onWait: MigrateOptions['onWait']): Promise<void> {
+  const started = performance.now()
+  for (let reported = false; ; await sleep(OLDER_INTERVAL_MS)) {
+    const { rows } = await client.query('select count(*)::int as running from public.processes where alive_until > clock_timestamp()')
+    const { running } = rows[0]
+    if (running === 0) return
+    const waited = performance.now() - started
+    if (waited > timeout) throw new StartFault('services of an older version use the database: stop all of them, then start this one')
+    if (!reported && waited > Math.min(WAIT_NOTICE_MS, timeout / 2)) onWait?.('services of an older version to stop')
+    reported ||= waited > Math.min(WAIT_NOTICE_MS, timeout / 2)
   }
 }
 

@@ -139,7 +139,8 @@ const ENQUEUE_SCHEDULED = statement(
 const HEARTBEAT = statement(
   'heartbeat',
   `insert into processes (id, alive_until) values ($1, statement_timestamp() + $2::float8 * interval '1 millisecond')
-  on conflict (id) do update set alive_until = excluded.alive_until`,
+  on conflict (id) do update set alive_until = excluded.alive_until
+  returning (select max(created_at) from drizzle.__drizzle_migrations)::float8 as schema`,
 )
 
 const REMOVE_PROCESS = statement('remove process', `delete from processes where id = $1 or alive_until < statement_timestamp() - interval '1 day'`)
@@ -185,18 +186,25 @@ export async function claimJobs(db: Database, { worker, lease, outcomes, demands
 
 type Row = Omit<ClaimedJob, 'id'> & { id: string }
 
-/** Writes the heartbeat of this process and renews its leases; returns the ids of the jobs that it still holds. */
-export async function renewLeases(db: Database, worker: string, lease: number, held: number[]): Promise<Set<number>> {
-  const [, , { rows }] = await db.queueBurst(
+/** Writes the heartbeat of this process and renews its leases; returns the ids of the jobs that it still holds, and the schema. */
+export async function renewLeases(db: Database, worker: string, lease: number, held: number[]): Promise<{ held: Set<number>; schema: number }> {
+  const [, heartbeat, { rows }] = await db.queueBurst(
     ({ client }) => [
       client.query(LOCK_QUEUE),
-      client.query({ ...HEARTBEAT, values: [worker, lease] }),
+      client.query<Heartbeat>({ ...HEARTBEAT, values: [worker, lease] }),
       client.query<Row>({ ...RENEW_LEASES, values: [worker, lease, ids(held)] }),
     ],
     { durable: false },
   )
-  return new Set(rows.map(({ id }) => Number(id)))
+  return { held: new Set(rows.map(({ id }) => Number(id))), schema: schemaOf(heartbeat) }
 }
+
+/** `schema`: the timestamp of the newest migration that the database has. */
+interface Heartbeat {
+  schema: number
+}
+
+const schemaOf = ({ rows }: { rows: Heartbeat[] }) => rows[0]?.schema ?? 0
 
 /** Whether there may be something to claim; costs one prepared read. */
 export async function isAnythingDue(db: Database): Promise<boolean> {
@@ -205,19 +213,19 @@ export async function isAnythingDue(db: Database): Promise<boolean> {
 }
 
 /**
- * Registers the schedules. `endedProcesses` are known to have ended (`all`: every other process); their leases end at
+ * Registers this process and the schedules; returns the schema. `endedProcesses` are known to have ended (`all`: every other process); their leases end at
  * once.
  */
 export async function openQueue(
   db: Database,
   { worker, lease, schedules, endedProcesses }: { worker: string; lease: number; schedules: Schedule[]; endedProcesses: 'all' | string[] },
-): Promise<void> {
+): Promise<{ schema: number }> {
   const ended = endedProcesses === 'all' ? null : endedProcesses
   const hasEnded = (column: string) => `${column} <> $1 and ($2::text[] is null or ${column} = any($2))`
-  await db.queueBurst(
+  const [, heartbeat] = await db.queueBurst(
     ({ client }) => [
       client.query(LOCK_QUEUE),
-      client.query({ ...HEARTBEAT, values: [worker, lease] }),
+      client.query<Heartbeat>({ ...HEARTBEAT, values: [worker, lease] }),
       client.query({
         text: `/* jobs */ insert into job_schedules (kind, next_at) select kind, statement_timestamp() from unnest($1::text[]) as s (kind) on conflict do nothing`,
         values: columns(schedules).slice(0, 1),
@@ -239,6 +247,7 @@ export async function openQueue(
     ],
     { durable: true },
   )
+  return { schema: schemaOf(heartbeat) }
 }
 
 /** Postpones all jobs by this many milliseconds. No process may be running jobs. */

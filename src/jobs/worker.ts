@@ -54,6 +54,8 @@ export interface WorkerOptions<C> {
   /** Milliseconds. */
   lease?: number
   poll?: number
+  /** The newest migration of this program, and what is called, once, when the database has a newer one. */
+  schema?: { known: number; onOutdated(): void }
 }
 
 export interface Worker {
@@ -122,6 +124,7 @@ class QueueWorker<C> implements Worker {
   #timer: NodeJS.Timeout | undefined
   #started = false
   #stopping = false
+  #outdated = false
   /** There may be jobs to claim. */
   #claimPending = false
   /** The next claim includes schedules and kinds with slots of their own, which may otherwise wait for a poll. */
@@ -153,13 +156,14 @@ class QueueWorker<C> implements Worker {
       for (const { kind, every, priority = 'normal' } of this.#kinds.values())
         if (every !== undefined) this.#schedules.push({ kind, every, priority: PRIORITIES[priority] })
     this.#renewedAt = performance.now()
-    await openQueue(this.options.db, {
+    const { schema } = await openQueue(this.options.db, {
       worker: this.#worker,
       lease: this.#lease,
       schedules: this.#schedules,
       endedProcesses: exclusive ? 'all' : endedProcesses,
     })
     this.#started = true
+    this.#checkSchema(schema)
     this.#timer = setInterval(() => void this.#poll(), this.options.poll ?? POLL_INTERVAL_MS).unref()
     this.#wake()
   }
@@ -377,13 +381,22 @@ class QueueWorker<C> implements Worker {
     }
   }
 
+  /** Another process has migrated the database: this one does not know how to use it any more. */
+  #checkSchema(schema: number): void {
+    const { schema: own } = this.options
+    if (!own || this.#outdated || schema <= own.known) return
+    this.#outdated = true
+    own.onOutdated()
+  }
+
   async #renew(): Promise<void> {
     const now = performance.now()
     if (now - this.#renewedAt < this.#lease / 4) return
     const asked = [...this.#running.keys()]
     try {
-      const held = await renewLeases(this.options.db, this.#worker, this.#lease, asked)
+      const { held, schema } = await renewLeases(this.options.db, this.#worker, this.#lease, asked)
       this.#renewedAt = now
+      this.#checkSchema(schema)
       for (const id of asked) if (!held.has(id)) this.#running.get(id)?.controller.abort(LEASE_LOST)
     } catch (fault) {
       // the leases may expire: another process that claims the jobs must not run them at the same time as this one

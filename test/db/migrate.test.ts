@@ -107,6 +107,36 @@ describe('migrate', () => {
     )
   })
 
+  it('waits for services of an older version, and for no other ones; those that stay are refused with one line (SEC-320)', async () => {
+    const join = (id: string, seconds: number) => ask(`insert into processes (id, alive_until) values ('${id}', now() + interval '${seconds} s')`)
+    const made = async () => (await ask("select to_regclass('first_one') is not null as made"))[0].made
+    await write(['create table first_one (id int)'])
+    await join('killed', -1)
+    await join('running', 3_600)
+    await expect(migrate(test.url, { folder, lockTimeout: 300 })).rejects.toThrow(
+      new StartFault('services of an older version use the database: stop all of them, then start this one'),
+    )
+    expect(await made()).toBe(false)
+    const reasons: string[] = []
+    let ended: Promise<unknown> | undefined
+    const onWait = (reason: string) => {
+      reasons.push(reason)
+      ended = ask("delete from processes where id = 'running'")
+    }
+    await migrate(test.url, { folder, lockTimeout: 3_000, onWait })
+    await ended
+    expect([await made(), reasons]).toEqual([true, ['services of an older version to stop']])
+    // another process of the same version
+    await join('running', 3_600)
+    await migrate(test.url, { folder, lockTimeout: 300 })
+  })
+
+  it('does not wait where no other service can use the database (SEC-320)', async () => {
+    await write(['create table first_one (id int)'])
+    await ask("insert into processes (id, alive_until) values ('killed', now() + interval '10 s')")
+    await migrate(test.url, { folder, lockTimeout: 300, alone: true })
+  })
+
   it('refuses a database made before the first migration of the program', async () => {
     await ask('update drizzle.__drizzle_migrations set created_at = 1')
     await write([], 'create table first_one (id int)')

@@ -37,6 +37,8 @@ export type ToParent =
   /** The worker has bound the SSH socket at this path. */
   | { type: 'bound'; path: string }
   | { type: 'listening' }
+  /** The database has a newer schema than this version of the program. */
+  | { type: 'outdated' }
   /** The worker drains: it takes no more calls. */
   | { type: 'ending' }
   /** The worker has just read from the database and started git. */

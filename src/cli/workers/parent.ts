@@ -33,6 +33,8 @@ export interface WorkersOptions {
   /** Sent to all workers. */
   begin: Omit<Begin, 'type' | 'number' | 'first' | 'killed'>
   log: Logger
+  /** Called when the database has a newer schema than this version of the program. */
+  onOutdated(): void
 }
 
 /** A worker, or its replacement. */
@@ -242,6 +244,7 @@ export class Workers {
     else if (message.type === 'counted') this.#totals.receive(message.id, message.values)
     else if (message.type === 'healthy') slot.healthyAt = performance.now()
     else if (message.type === 'bound') slot.socket = message.path
+    else if (message.type === 'outdated') this.options.onOutdated()
     else if (message.type === 'ending') slot.socket = null
     else if (message.type === 'page') void this.#sendMetrics(slot, message.id)
     else this.#receiveStartup(slot, message)

@@ -24,11 +24,12 @@ export async function serveAsWorker(environmentConfig: Config): Promise<void> {
   logWarnings(log)
   const lifecycle = new Lifecycle(log)
   const started = start(environmentConfig, lifecycle, link)
+  lifecycle.begin(started)
   // a terminal sends these to the whole process group; the parent decides when to stop
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
-  process.on('SIGTERM', (signal) => lifecycle.end({ signal }, started))
+  process.on('SIGTERM', (signal) => lifecycle.end({ signal }))
   lifecycle.signal.addEventListener('abort', () => void link.send({ type: 'ending' }))
-  void link.stop.then(() => lifecycle.end({ reason: 'the service ends' }, started))
+  void link.stop.then(() => lifecycle.end({ reason: 'the service ends' }))
   try {
     await started
   } catch (error) {
@@ -53,7 +54,7 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
   lifecycle.onClose(() => database.close())
   const { ctx, app } = await openService(config, database, lifecycle, {
     program,
-    contextOptions: { workers: config.workers, exclusion: link },
+    contextOptions: { workers: config.workers, exclusion: link, onOutdated: () => void link.send({ type: 'outdated' }) },
     first: first ? true : { killed },
     onContext: ({ jobs }, prepared) =>
       void prepared.then(
