@@ -5,7 +5,7 @@ import { build } from '../../scripts/build.mjs'
 import { buildApp } from '../../src/app.js'
 import { createContext, type OpenContext } from '../../src/cli/create-context.js'
 import { GitFault, gitFailure } from '../../src/git/errors.js'
-import { directSpawner, kill, type Spawner } from '../../src/git/process/spawner.js'
+import { directSpawner, type Spawner } from '../../src/git/process/spawner.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
@@ -24,13 +24,11 @@ let killed: string[] = []
 /** Kills git as an administrator or a system without memory does. */
 const killingSpawner: Spawner = {
   async spawn(program, args, options) {
-    const child = await directSpawner.spawn(program, args, options)
     const command = args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c') ?? ''
-    if (victims?.test(command)) {
-      killed.push(command)
-      kill(child)
-    }
-    return child
+    if (!victims?.test(command)) return directSpawner.spawn(program, args, options)
+    killed.push(command)
+    // before it has done anything, however busy the machine is
+    return directSpawner.spawn('/bin/sh', ['-c', 'kill -9 $$'], options)
   },
   close: async () => {},
 }
