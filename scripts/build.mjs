@@ -15,7 +15,7 @@ const ASSETS = 'src/web/assets'
 export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'nodemailer', 'openpgp']
 
 /**
- * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js, dist/markdown.js, and dist/test-git.cjs for
+ * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js, dist/markdown.js, dist/highlight.js, and dist/test-git.cjs for
  * test suites, if the sources have changed since the last build. A package without sources counts as built.
  */
 export async function build() {
@@ -95,6 +95,7 @@ export async function bundles() {
       spawner: 'src/git/process/spawner-entry.ts',
       ssh: 'src/transport/ssh/worker.ts',
       markdown: 'src/services/markdown/entry.ts',
+      highlight: 'src/lib/text/highlight-entry.ts',
     },
     format: 'esm',
     define: { PROGRAM_DIGEST: JSON.stringify(createHash('sha1').update(text).digest('hex')) },

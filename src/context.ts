@@ -20,6 +20,7 @@ import type { Source } from './lib/crypto/random.js'
 import type { FileCache } from './lib/files/file-cache.js'
 import type { ObjectStore } from './lib/files/object-store.js'
 import type { Mailer } from './lib/mailer.js'
+import type { Highlighter } from './lib/text/highlighter.js'
 import type { MarkdownThread } from './lib/text/markdown-thread.js'
 import type { Links } from './links.js'
 import type { Metrics } from './metrics.js'
@@ -139,6 +140,8 @@ interface Cpu {
   argon2: Argon2
   /** Renders Markdown, in a thread. */
   markdown: MarkdownThread
+  /** Marks the syntax of programs, in another thread. */
+  highlighter: Highlighter
   /** Runs long computations in slices on the event loop. */
   slices: Slices
 }

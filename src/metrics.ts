@@ -4,6 +4,7 @@ import type { Spawner } from './git/process/spawner.js'
 import { countJobs, type JobCounts } from './jobs/overview.js'
 import type { FinishedAttempt } from './jobs/worker.js'
 import { startTiming } from './lib/async/call-times.js'
+import type { TextResult } from './lib/text/text-thread.js'
 
 /**
  * Metrics of the service. Labels contain kinds, route patterns and statuses, never names, ids or tokens (SEC-169).
@@ -19,6 +20,8 @@ export interface Metrics {
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
   /** Records an attempt to send mail. `refused`: permanently; `failed`: it will be retried. */
   mail(kind: string, result: 'sent' | 'refused' | 'failed'): void
+  /** Counts a text that a thread was asked to render. */
+  text(kind: 'markdown' | 'source', result: TextResult): void
   /** The metrics of this process, to be merged with those of others. */
   values(): Promise<MetricValues>
   /** The metrics in the Prometheus format. */
@@ -43,6 +46,7 @@ const noMetrics: Metrics = {
   login() {},
   webhook() {},
   mail() {},
+  text() {},
   values: () => Promise.resolve([]),
   page: () => Promise.resolve({ type: 'text/plain', text: '' }),
 }
@@ -67,6 +71,7 @@ export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
     login: (...of) => metrics.login(...of),
     webhook: (...of) => metrics.webhook(...of),
     mail: (...of) => metrics.mail(...of),
+    text: (...of) => metrics.text(...of),
     values: async () => (await counting()).values(),
     page: async () => (await counting()).page(),
   }
@@ -89,6 +94,7 @@ export async function createMetrics(db: Database, caches: Record<string, CacheCo
   const logins = counter('roost_logins_total', 'Passwords and second factors that were checked, and refused tokens', ['how', 'result'])
   const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
   const mails = counter('roost_mails_total', 'Mails by kind', ['kind', 'result'])
+  const texts = counter('roost_texts_total', 'Texts rendered in threads, by kind', ['kind', 'result'])
   gauges(registry, prometheus.default, db, caches)
   return {
     request: (method, route, status, seconds) => requests.observe({ method, route, status }, seconds),
@@ -99,6 +105,7 @@ export async function createMetrics(db: Database, caches: Record<string, CacheCo
     webhook: (event, result, seconds) => webhooks.observe({ event, result }, seconds),
     values: () => registry.getMetricsAsJSON(),
     mail: (kind, result) => mails.inc({ kind, result }),
+    text: (kind, result) => texts.inc({ kind, result }),
     page: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

@@ -75,6 +75,10 @@ export function pushedMetrics(metrics: Metrics, readSettings: () => Promise<Sett
       metrics.mail(kind, result)
       push('roost_mail', { kind, result })
     },
+    text(kind, result) {
+      metrics.text(kind, result)
+      push('roost_text', { kind, result })
+    },
     values: () => metrics.values(),
     page: () => metrics.page(),
     startSampling() {

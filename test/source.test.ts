@@ -26,11 +26,11 @@ describe('the source', () => {
     // it runs the program itself
     expect(where(/from 'node:vm'/)).toEqual(['load.ts'])
     expect(where(/from 'node:cluster'/)).toEqual(['cli/workers/parent.ts'])
-    // hashing passwords has its own threads (SEC-26), rendering the texts of mails (SEC-238) one, and so has SSH
+    // hashing passwords has its own threads (SEC-26), rendering Markdown and marking sources (SEC-276) one each, and so has SSH
     expect(where(/from 'node:worker_threads'/)).toEqual([
       'lib/crypto/argon2.ts',
-      'lib/text/markdown-thread.ts',
-      'services/markdown/entry.ts',
+      'lib/text/start-text-thread.ts',
+      'lib/text/text-thread.ts',
       'transport/ssh/thread.ts',
       'transport/ssh/worker.ts',
     ])

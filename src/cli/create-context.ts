@@ -23,6 +23,7 @@ import { type Source, systemSource } from '../lib/crypto/random.js'
 import { FileCache } from '../lib/files/file-cache.js'
 import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
 import { openMailer } from '../lib/mailer.js'
+import { Highlighter } from '../lib/text/highlighter.js'
 import { MarkdownThread } from '../lib/text/markdown-thread.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
@@ -41,8 +42,8 @@ import { kinds } from './kinds.js'
 /** How long running jobs may take to end when the service stops. */
 const JOB_STOP_TIMEOUT_MS = 2_000
 
-/** The program of the thread that renders Markdown; the build puts it beside this one. */
-const MARKDOWN_PROGRAM = new URL('./markdown.js', import.meta.url)
+/** Where the programs of the threads that render texts are: the build puts them beside this one. */
+const PROGRAMS = new URL('./', import.meta.url)
 
 /** Characters of rows of diffs that are kept: a page has up to 3 million. */
 const DIFF_TABLES = 12_000_000
@@ -58,8 +59,8 @@ export interface ContextOptions {
   /** Number of worker processes. */
   workers: number
   exclusion?: ProcessMutex
-  /** The bundle of `services/markdown/entry.ts`; by default it is beside the running program. */
-  markdown?: URL
+  /** The folder with the bundles of threads; by default that of the running program. */
+  programs?: URL
   /** A password hasher shared by several contexts; its owner closes it. */
   argon2?: Argon2
   /** Source of time and random values; the default is the system. */
@@ -97,7 +98,7 @@ export async function createContext(
   spawner: Spawner = directSpawner,
   options: ContextOptions = { workers: 1 },
 ): Promise<OpenContext> {
-  const { workers, exclusion, argon2: shared, source = systemSource, markdown = MARKDOWN_PROGRAM } = options
+  const { workers, exclusion, argon2: shared, source = systemSource, programs = PROGRAMS } = options
   const { lists, rendered } = openCaches(db)
   const settings = new SettingsCache(db, config.avatarService)
   const metrics = pushedMetrics(await openMetrics(config, db, { lists, rendered }), settings.read)
@@ -127,7 +128,7 @@ export async function createContext(
       settings,
     },
     access: createAccessState(config, db, systemSource.now, settings.limits),
-    cpu: { argon2: shared ?? new Argon2(config.argon2, workers), markdown: new MarkdownThread(markdown), slices: new Slices() },
+    cpu: openCpu(parts, programs, shared),
     process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },
     encryption,
     monitoring: { metrics, errors: new ErrorTracker({ caches: { settings } as Context['caches'], encryption, log, now: source.now }) },
@@ -147,9 +148,19 @@ export async function createContext(
 
 async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
   await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close()])
-  await Promise.all([git.close(), cpu.markdown.close(), argon2IsShared ? undefined : cpu.argon2.close()])
+  await Promise.all([git.close(), cpu.markdown.close(), cpu.highlighter.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
   mail?.close()
+}
+
+function openCpu({ config, options, metrics }: ContextParts, programs: URL, argon2?: Argon2): Context['cpu'] {
+  const slices = new Slices()
+  return {
+    argon2: argon2 ?? new Argon2(config.argon2, options.workers),
+    markdown: new MarkdownThread(new URL('markdown.js', programs), slices, (result) => metrics.text('markdown', result)),
+    highlighter: new Highlighter(new URL('highlight.js', programs), (result) => metrics.text('source', result)),
+    slices,
+  }
 }
 
 function openCaches(db: Database): Pick<Context['caches'], 'lists' | 'rendered'> {

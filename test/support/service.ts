@@ -129,8 +129,8 @@ async function openService({ environment, limits, upkeep = false }: ServiceOptio
   const snapshots = new DatabaseSnapshots(db.facade, await readCatalog(db.facade))
   const gate = new Gate()
   argon2 ??= new Argon2(base.argon2)
-  const markdown = new URL('markdown.js', pathToFileURL(await build()))
-  const among = { workers: 1, markdown, ...(argon2.cost.memory === base.argon2.memory && argon2.cost.passes === base.argon2.passes && { argon2 }) }
+  const programs = new URL('./', pathToFileURL(await build()))
+  const among = { workers: 1, programs, ...(argon2.cost.memory === base.argon2.memory && argon2.cost.passes === base.argon2.passes && { argon2 }) }
   const begin = async () => {
     const ctx = await createContext({ ...config }, db.facade, log, testSpawner, among)
     await recordMailEnabled(ctx)

@@ -76,11 +76,11 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle, link: Pare
 }
 
 /** Reports repeatedly that this process can do what readiness asks for; a load of calls is no fault. */
-async function reportHealth({ db, git }: Context, link: ParentLink, signal: AbortSignal): Promise<void> {
+async function reportHealth({ db, git, cpu }: Context, link: ParentLink, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const checked = Promise.all([db.readRows(undefined, 'select 1', []), git.checkStart()])
     await checked.then(
-      () => link.send({ type: 'healthy' }),
+      () => (cpu.markdown.isHealthy && cpu.highlighter.isHealthy ? link.send({ type: 'healthy' }) : undefined),
       () => undefined, // reported by the calls that meet it
     )
     await sleep(HEALTH_INTERVAL_MS, undefined, { signal }).catch(() => undefined)

@@ -26,6 +26,10 @@ const MAX_LINES = 50_000
 const MAX_HTML = 8_388_608
 /** Characters of one paragraph or cell; a longer one is shown as it is: some rules take more than linear time. */
 const MAX_INLINE = 16_384
+/** Brackets that a paragraph may open without closing them: the end of each is looked for up to the end. */
+const MAX_OPEN = 200
+/** Links of a text; paragraphs after them are shown as they are: a megabyte of addresses takes seconds. */
+const MAX_LINKS = 20_000
 
 /** URLs in user content may lead to web pages, mail or relative paths, never to scripts or files. */
 const isHarmless = (url: string) => /^(?:https?:|mailto:)/i.test(url) || !/^[^/?#]*:/.test(url)
@@ -51,6 +55,7 @@ markdown.core.ruler.before('text_join', 'links in texts', ({ tokens, env }) => {
 
 /** What the rules share while one text is rendered. */
 interface RenderEnv extends Env, Footnotes {
+  links: number
   linksIn?: LinkFinder | undefined
 }
 
@@ -60,7 +65,7 @@ export const markdownToHtml = (text: string): string => (text.length <= MAX_REND
 /** Like `markdownToHtml`, for long texts too: for a thread of its own (MD-1 to MD-4). */
 export function renderMarkdown(text: string, linksIn?: LinkFinder): string {
   if (text.length > MAX_LENGTH || hasMoreLines(text, MAX_LINES)) return asIs(text)
-  const env: RenderEnv = { linksIn, footnotes: new Map(), referredTo: new Map() }
+  const env: RenderEnv = { linksIn, links: 0, footnotes: new Map(), referredTo: new Map() }
   let room = MAX_HTML
   const render = (source: string): string | null => {
     const tokens = blocks.parse(source, env)
@@ -91,7 +96,7 @@ function hasMoreLines(text: string, maximum: number): boolean {
 /** The HTML of a paragraph or the like; null if it is longer than there is room. */
 function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
   const { escapeHtml } = markdown.utils
-  if (token.content.length > MAX_INLINE) return escapeHtml(token.content)
+  if (token.content.length > MAX_INLINE || env.links > MAX_LINKS || opensMany(token.content)) return escapeHtml(token.content)
   const task = token.meta?.['task'] as string | undefined
   const state = new markdown.core.State('', markdown, env)
   token.children = []
@@ -99,10 +104,21 @@ function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
   markdown.core.process(state)
   // references to one long link may repeat it very often
   let attributes = 0
-  for (const child of token.children) for (const [, value] of child.attrs ?? []) attributes += String(value).length
+  for (const { type, attrs } of token.children) {
+    if (type === 'link_open' || type === 'image') env.links++
+    for (const [, value] of attrs ?? []) attributes += String(value).length
+  }
   if (attributes > room) return null
   const html = `${task ?? ''}${markdown.renderer.renderInline(token.children, markdown.options, env)}`
   return html.length > room ? null : html
+}
+
+function opensMany(text: string): boolean {
+  let open = 0
+  for (let at = text.indexOf('['); at >= 0; at = text.indexOf('[', at + 1)) open++
+  if (open <= MAX_OPEN) return false
+  for (let at = text.indexOf(']'); at >= 0; at = text.indexOf(']', at + 1)) open--
+  return open > MAX_OPEN
 }
 
 function htmlToken(html: string): Token {

@@ -7,7 +7,8 @@ export function healthRoutes(app: FastifyInstance, ctx: Context) {
   for (const url of ['/-/health', '/-/liveness']) app.get(url, { config }, async (_, reply) => reply.type('text/plain').send('OK'))
   app.get('/-/readiness', { config }, async (_, reply) => {
     const served = !app.drain.begun && Promise.all([ctx.db.ping(), ctx.git.ping()]).then(() => true)
-    const ready = await Promise.resolve(served).catch(() => false)
+    const threads = ctx.cpu.markdown.isHealthy && ctx.cpu.highlighter.isHealthy
+    const ready = threads && (await Promise.resolve(served).catch(() => false))
     return reply
       .code(ready ? 200 : 503)
       .header('content-type', 'application/json')

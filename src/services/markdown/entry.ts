@@ -1,7 +1,6 @@
-import { parentPort } from 'node:worker_threads'
-import { highlightLines } from '../../lib/text/highlight.js'
 import { type LinkFinder, type NamedLinks, renderMarkdown } from '../../lib/text/markdown.js'
-import type { Message } from '../../lib/text/markdown-thread.js'
+import type { MarkdownTask } from '../../lib/text/markdown-thread.js'
+import { startTextThread } from '../../lib/text/start-text-thread.js'
 import { nameOfReference, referencesInPlainText } from '../../rules/references.js'
 
 /** Finds the references in a text that are among these links. */
@@ -13,11 +12,7 @@ const finderOf =
       return link ? [{ ...link, start: reference.start, end: reference.end }] : []
     })
 
-/** The thread of `MarkdownThread`: renders one text after the other. */
-parentPort?.on('message', ({ id, ...message }: Message & { id: number }) => parentPort?.postMessage({ id, html: htmlOf(message) }))
-
-function htmlOf(message: Message): string {
-  if ('source' in message) return highlightLines(message.source, message.language)?.join('\n') ?? ''
-  const { text, links } = message
-  return renderMarkdown(text, Object.keys(links).length === 0 ? undefined : finderOf(links))
-}
+/** The thread of `MarkdownThread`. */
+startTextThread(({ text, links }: MarkdownTask) =>
+  renderMarkdown(text, Object.keys(links).length === 0 ? undefined : finderOf(links)),
+)

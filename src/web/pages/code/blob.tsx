@@ -84,10 +84,7 @@ const languageOf = (path: string) => {
   return name.includes('.') ? name.slice(name.lastIndexOf('.') + 1) : name
 }
 
-/** Larger sources are shown without marks. */
-const MAX_MARKED = 512 * 1024
-
-const markedLines = (ctx: Context, path: string, text: string) => (text.length > MAX_MARKED ? null : ctx.cpu.markdown.lines(text, languageOf(path)))
+const markedLines = (ctx: Context, path: string, text: string) => ctx.cpu.highlighter.lines(text, languageOf(path))
 
 /** What is at the path of a page, and where else to look for a file. */
 async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, path: string) {

@@ -45,7 +45,6 @@ import { discussionInput, discussionParts, renderText } from './texts.js'
 const PER_PAGE = 20
 const NOTES_PER_PAGE = 100
 const MAX_LINES = 20_000
-const MAX_MARKED = 512 * 1024
 const LEVEL_NAMES: Record<number, string> = { 0: 'Private', 10: 'Internal', 20: 'Public' }
 const LEVELS = { 0: 'private', 10: 'internal', 20: 'public' } as const
 
@@ -121,7 +120,7 @@ async function linesOf(ctx: Context, { content, file_name }: SnippetRecord['snip
   const lines = content.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const language = file_name.toLowerCase().slice(file_name.lastIndexOf('.') + 1)
-  const marked = content.length <= MAX_MARKED && lines.length <= MAX_LINES ? await ctx.cpu.markdown.lines(lines.join('\n'), language) : null
+  const marked = lines.length <= MAX_LINES ? await ctx.cpu.highlighter.lines(lines.join('\n'), language) : null
   return { lines: lines.slice(0, MAX_LINES), marked, isCut: lines.length > MAX_LINES }
 }
 

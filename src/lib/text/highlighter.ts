@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { type TextResult, TextThread } from './text-thread.js'
+
+/** Larger sources, and those with a longer line, are shown without marks. */
+const MAX_SOURCE = 512 * 1024
+const MAX_LINE = 2_000
+/** Milliseconds: 512 KiB of usual sources take 150 to 500. A page does not wait long for colours. */
+const LIMITS = { budget: 600, wait: 3_000 }
+
+export interface HighlightTask {
+  source: string
+  language: string
+}
+
+/** Marks the syntax of programs, in a thread of its own (SEC-276). */
+export class Highlighter {
+  readonly #thread: TextThread<HighlightTask>
+
+  /** `program` is the bundle of `highlight-entry.ts`. */
+  constructor(program: URL, onResult?: (result: TextResult) => void) {
+    this.#thread = new TextThread(program, LIMITS, onResult)
+  }
+
+  /**
+   * The lines of a source as HTML with marks for its language, as `highlightLines`; null for an unknown language, and for
+   * a source that is too large, takes too long or would have to wait too long.
+   */
+  async lines(source: string, language: string): Promise<string[] | null> {
+    if (source.length > MAX_SOURCE || hasLongLine(source)) return null
+    const key = createHash('sha256').update(`${language}\n`).update(source).digest('base64')
+    const html = await this.#thread.html(key, { source, language })
+    return html ? html.split('\n') : null
+  }
+
+  get isHealthy(): boolean {
+    return this.#thread.isHealthy
+  }
+
+  close = (): Promise<void> => this.#thread.close()
+}
+
+function hasLongLine(text: string): boolean {
+  for (let from = 0; from <= text.length; ) {
+    const end = text.indexOf('\n', from)
+    if ((end < 0 ? text.length : end) - from > MAX_LINE) return true
+    if (end < 0) return false
+    from = end + 1
+  }
+  return false
+}

@@ -1,0 +1,54 @@
+import { pathToFileURL } from 'node:url'
+import hljs from 'highlight.js/lib/core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { build } from '../../scripts/build.mjs'
+import { Slices } from '../../src/lib/async/slices.js'
+import '../../src/lib/text/highlight.js'
+import { Highlighter } from '../../src/lib/text/highlighter.js'
+import { MarkdownThread } from '../../src/lib/text/markdown-thread.js'
+import type { TextResult } from '../../src/lib/text/text-thread.js'
+
+/** Each fills 512 KiB, in lines of 1,900 characters but for those that have ends of lines. */
+const PATTERNS = 'a|a |(|[|{|<|"|\'|`|/|/*|//a|#|$|${|\\|-|=|@a|:|0x|1e|.|a.|a(|a<|<a |&a|%|\ta:|/*\n|"\n|{\n|<!--\n|"""\n|<<A\n|#{\n'.split('|')
+const SIZE = 512 * 1024
+
+let highlighter: Highlighter
+let markdown: MarkdownThread
+const results: TextResult[] = []
+beforeAll(async () => {
+  const program = pathToFileURL(await build())
+  highlighter = new Highlighter(new URL('highlight.js', program), (result) => results.push(result))
+  markdown = new MarkdownThread(new URL('markdown.js', program), new Slices(), (result) => results.push(result))
+})
+afterAll(() => Promise.all([highlighter.close(), markdown.close()]))
+
+const sourceOf = (pattern: string) => {
+  const line = pattern.repeat(Math.ceil(1_900 / pattern.length))
+  return `${line.slice(0, 1_900)}\n`.repeat(Math.ceil(SIZE / 1_900)).slice(0, SIZE)
+}
+
+it.each(hljs.listLanguages())('%s: sources of all patterns are marked or given up, and others are marked after them (SEC-276)', async (language) => {
+  for (const pattern of PATTERNS) {
+    results.length = 0
+    const source = sourceOf(pattern)
+    const lines = await highlighter.lines(source, language)
+    if (lines) expect(lines).toHaveLength(source.split('\n').length)
+    expect(['done', 'ended', 'late']).toContain(results.at(-1))
+    expect(await highlighter.lines(`const a = ${JSON.stringify(pattern)}`, 'ts')).toEqual([expect.stringContaining('hljs-keyword')])
+  }
+  expect(highlighter.isHealthy).toBe(true)
+})
+
+/** Parts of Markdown, alone and in pairs, as paragraphs of 16 KiB of one line and of many. */
+const MARKS = '![|[|](|[a](|owner/project#1 |a@b.c |@a |http://a.b |<http://a|*|**a |_a|~~a|`|`a ``|<|&|\\|[^1]|| |> |- |#1 |:|"|('.split('|')
+
+it('a megabyte of any mark is rendered below the budget of a text (SEC-276, MD-4)', async () => {
+  for (const one of MARKS)
+    for (const other of ['', '\n', 'a ', '[', '*']) {
+      results.length = 0
+      const paragraph = `${one}${other}`.repeat(Math.floor(16_384 / (one.length + other.length || 1))).slice(0, 16_384)
+      const text = `${paragraph}\n\n`.repeat(Math.floor(1_048_576 / (paragraph.length + 2)))
+      await markdown.html(text)
+      expect([one, other, results]).toEqual([one, other, ['done']])
+    }
+})
