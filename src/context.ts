@@ -124,7 +124,7 @@ interface Caches {
   /** Changes as pages show them, by what makes them. */
   changes: LRUCache<string, { bytes: Buffer; icons: ReadonlySet<string> }>
   /** The rows of diffs of files, by what makes them. */
-  diffTables: LRUCache<string, { added: number; removed: number; rows: string }>
+  diffTables: LRUCache<string, { added: number; removed: number; rows: string; hidden: boolean }>
   lists: ListCache
   /** Rendered list entries. */
   rendered: RenderedCache

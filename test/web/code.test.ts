@@ -168,6 +168,51 @@ describe('files and folders', () => {
   })
 })
 
+describe('hidden characters (WB-395)', () => {
+  const hiddenIn = ({ $ }: Opened) =>
+    $('.hidden-character')
+      .toArray()
+      .map((each) => [$(each).text(), $(each).attr('data-code'), $(each).attr('title'), $(each).attr('role')])
+  const OVERRIDE = ['\u202e', 'U+202E', 'U+202E right-to-left override', 'img']
+
+  it('are shown by their code in a file, its blame and a change, with a notice, and copied as they are', async () => {
+    const who = await aUser(t.ctx)
+    const source = '\ufeffconst role = "user\u202e \u2066// only admins"\nconst a = "👩‍👩‍👧"\n'
+    const files = { 'a.js': source, 'a.odd': source, 'fair.js': '\ufeffconst a = "👩‍👩‍👧 می‌خواهم"\n' }
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files })
+    const browser = aBrowser()
+    const isolate = ['\u2066', 'U+2066', 'U+2066 left-to-right isolate', 'img']
+    for (const page of ['blob/main/a.js', 'blob/main/a.odd', 'blame/main/a.js', 'blame/main/a.odd']) {
+      const opened = await browser.open(`/${project.fullPath}/-/${page}`)
+      expect([page, hiddenIn(opened), opened.$('.hidden-notice').length]).toEqual([page, [OVERRIDE, isolate], 1])
+      expect(`${linesOf(opened).join('\n')}\n`).toBe(source)
+      expect(opened.$('.hljs-keyword').length > 0).toBe(page.endsWith('.js'))
+    }
+    const fair = await browser.open(`/${project.fullPath}/-/blob/main/fair.js`)
+    expect([hiddenIn(fair), fair.$('.hidden-notice').length]).toEqual([[], 0])
+    const actions = [
+      { action: 'update', file_path: 'a.js', content: source.replace('user\u202e', 'User\u202e\u200b') },
+      { action: 'update', file_path: 'fair.js', content: 'b\n' },
+    ]
+    const oid = await commit(project, who, actions)
+    for (const view of ['inline', 'parallel']) {
+      const changed = await browser.open(`/${project.fullPath}/-/commit/${oid}?view=${view}`)
+      expect(hiddenIn(changed).map(([, code]) => code)).toEqual(['U+202E', 'U+2066', 'U+202E', 'U+200B', 'U+2066'])
+      expect(changed.$('.hidden-notice').length).toBe(1)
+    }
+  })
+
+  it('are shown in snippets, too', async () => {
+    const who = await aUser(t.ctx)
+    const { body: snippet } = await t
+      .api('post', '/snippets', who)
+      .send({ title: 'a', file_name: 'a.js', content: 'a\u202e', visibility: 'public' })
+      .expect(201)
+    const opened = await aBrowser().open(new URL(snippet.web_url).pathname)
+    expect([hiddenIn(opened), opened.$('.hidden-notice').length]).toEqual([[OVERRIDE], 1])
+  })
+})
+
 describe('commits', () => {
   it('are listed by day, and show their changes', async () => {
     const who = await aUser(t.ctx)

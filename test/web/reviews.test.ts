@@ -273,6 +273,15 @@ describe('suggestions', () => {
     expect((await t.api('get', request.path, owner).expect(200)).body.blocking_discussions_resolved).toBe(true)
   })
 
+  it('show hidden characters by their code, with a notice (WB-395)', async () => {
+    const { owner, at } = await aReview()
+    const mine = await signedIn(owner)
+    await beginComment(mine, at, '_2')
+    await mine.submit('Comment now', { 'note[note]': '```suggestion\nif (a\u202e)\n```', how: 'now' })
+    const { $ } = await mine.open(at)
+    expect([$('.suggestion .hidden-character').attr('data-code'), $('.suggestion .hidden-notice').length]).toEqual(['U+202E', 1])
+  })
+
   it('are refused once their lines have changed, and to those who may not push (WB-102)', async () => {
     const { owner, author, at, project } = await aReview()
     const mine = await signedIn(owner)

@@ -1,5 +1,7 @@
 import type { VNode } from 'preact'
 import type { Commit } from '../../git/types.js'
+import type { Steps } from '../../lib/async/slices.js'
+import { hasHidden } from '../../lib/text/hidden-characters.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import type { UserRefRecord } from '../../services/identity/user-ref.js'
 import { availableArchives } from '../../services/repository/archive.js'
@@ -81,6 +83,15 @@ export const ArchiveLinks = ({ links, project, revision, formats = availableArch
   </>
 )
 
+/** Whether lines of a file have hidden characters (WB-395). */
+export function* anyHidden(lines: string[]): Steps<boolean> {
+  for (const [i, line] of lines.entries()) {
+    if (i % ROWS === ROWS - 1) yield
+    if (hasHidden(line, i === 0)) return true
+  }
+  return false
+}
+
 /** Rows that are rendered at once. */
 const ROWS = 200
 
@@ -111,7 +122,7 @@ export const Lines = ({ lines, marked }: { lines: string[]; marked: string[] | n
         <td class="number">
           <a href={`#L${i + 1}`}>{i + 1}</a>
         </td>
-        <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} />
+        <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} isFirst={i === 0} />
       </tr>
     )}
   />

@@ -426,7 +426,7 @@ function SuggestionBox({ view, at, back, mayApply, shown: { suggestion, before }
       </div>
       <div class="diff">
         <PagePart>
-          <Unified lines={[...(applied ? [] : (before ?? []).map(line('removed'))), ...added.map(line('added'))]} />
+          <Unified of="This suggestion" lines={[...(applied ? [] : (before ?? []).map(line('removed'))), ...added.map(line('added'))]} />
         </PagePart>
       </div>
     </div>

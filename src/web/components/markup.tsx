@@ -1,3 +1,5 @@
+import { renderToString } from 'preact-render-to-string'
+import { type HiddenCharacter, partsOfLine } from '../../lib/text/hidden-characters.js'
 import { LongText } from '../page-part.js'
 
 /**
@@ -11,16 +13,43 @@ export const Prose = ({ html }: { html: string }) => (
   <div class="prose" dangerouslySetInnerHTML={{ __html: html }} />
 )
 
+/** A character that is not seen itself; it is copied with the text around it, the code that is shown for it is not (WB-395). */
+const Hidden = ({ char, code, name }: HiddenCharacter) => (
+  <span class="hidden-character" role="img" title={`${code} ${name}`} data-code={code}>
+    {char}
+  </span>
+)
+
+/** The text of a line of a program, or of a part of it; `isFirst`: of a file. */
+export function CodeText({ text, isFirst = false }: { text: string; isFirst?: boolean | undefined }) {
+  const parts = partsOfLine(text, isFirst)
+  if (parts.length === 1) return <LongText text={parts[0] as string} />
+  return <>{parts.map((part, i) => (typeof part === 'string' ? <LongText key={i} text={part} /> : <Hidden key={i} {...part} />))}</>
+}
+
 /** A line of a program, with marks if its language is known. */
-export const CodeCell = ({ id, line, html }: { id?: string; line: string; html: string | undefined }) =>
+export const CodeCell = ({ id, line, html, isFirst }: { id?: string; line: string; html: string | undefined; isFirst: boolean }) =>
   html === undefined ? (
     <td class="code" id={id}>
-      <LongText text={line} />
+      <CodeText text={line} isFirst={isFirst} />
     </td>
   ) : (
     // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the highlighter, which escapes HTML
-    <td class="code" id={id} dangerouslySetInnerHTML={{ __html: html }} />
+    <td class="code" id={id} dangerouslySetInnerHTML={{ __html: withHidden(html, isFirst) }} />
   )
+
+const withHidden = (html: string, isFirst: boolean) =>
+  partsOfLine(html, isFirst)
+    .map((part) => (typeof part === 'string' ? part : renderToString(<Hidden {...part} />)))
+    .join('')
+
+/** Above lines with hidden characters. */
+export const HiddenNotice = ({ of }: { of: string }) => (
+  <p class="note hidden-notice">
+    <strong>Hidden characters.</strong> {of} has invisible characters, or such as change the direction of text: it may be read otherwise than it
+    looks. Each is shown by its code.
+  </p>
+)
 
 /** A table of rows that were rendered before the page. */
 export const Rendered = ({ rows, class: name }: { rows: string; class: string }) => (

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
 import type { Diff, FileDiff } from '../../../git/types.js'
+import { hasHidden } from '../../../lib/text/hidden-characters.js'
 import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
 import { isPicture } from '../../../rules/reviews/picture-size.js'
 import type { ProjectLinks } from '../../links.js'
 import { PagePart } from '../../page-part.js'
 import { Badge } from '../list.js'
-import { Rendered } from '../markup.js'
+import { CodeText, HiddenNotice, Rendered } from '../markup.js'
 import type { Line, Part } from './diff-marks.js'
 
 export type { Line }
@@ -18,6 +19,9 @@ export const linesOf = (diff: string): Line[] => linesOfDiff(diff).map(({ sign, 
 
 /** The anchor of a file in a diff (SHA-1 of its path, as in line codes). */
 export const fileAnchor = (path: string) => createHash('sha1').update(path).digest('hex')
+
+/** Whether lines have hidden characters (WB-395). */
+export const haveHidden = (lines: Line[]): boolean => lines.some(({ text, old, new: number }) => hasHidden(text, old === 1 || number === 1))
 
 /** The numbers of added and removed lines. */
 export const countsOf = (lines: Line[]) => ({
@@ -72,6 +76,8 @@ export interface DiffTable {
   removed: number
   /** Empty without lines. */
   rows: string
+  /** Whether a line has hidden characters. */
+  hidden: boolean
 }
 
 /** The changes of files, each in a box, with a list of them before. */
@@ -93,7 +99,7 @@ export const DiffFiles = ({ files, truncated, similarity, links, from, to, paral
       <PagePart key={file.new_path}>
         <FileBox
           file={file}
-          rows={(tables[i] as DiffTable).rows}
+          {...(tables[i] as DiffTable)}
           similarity={similarity[file.new_path]}
           links={links}
           from={from}
@@ -115,15 +121,14 @@ export const Counts = ({ added, removed }: Pick<DiffTable, 'added' | 'removed'>)
 
 type Words = ReadonlyMap<Line, Part[]>
 
-interface FileProps extends Pick<DiffProps, 'links' | 'from' | 'to' | 'parallel'> {
+interface FileProps extends Pick<DiffProps, 'links' | 'from' | 'to' | 'parallel'>, Pick<DiffTable, 'rows' | 'hidden'> {
   review: DiffReview | undefined
   file: FileDiff
-  rows: string
   /** Of a renamed file, in percent. */
   similarity: number | undefined
 }
 
-function FileBox({ file, rows, similarity, links, from, to, parallel, review }: FileProps) {
+function FileBox({ file, rows, hidden, similarity, links, from, to, parallel, review }: FileProps) {
   const { old_path, new_path, new_file, deleted_file, renamed_file, a_mode, b_mode } = file
   const anchor = fileAnchor(new_path)
   const revision = deleted_file ? from : to
@@ -147,6 +152,7 @@ function FileBox({ file, rows, similarity, links, from, to, parallel, review }: 
           {!new_file && !deleted_file && a_mode !== b_mode && <Badge>{`${a_mode} → ${b_mode}`}</Badge>}
         </summary>
         {review?.above(file)}
+        {hidden && !instead && <HiddenNotice of="This change" />}
         {instead ? (
           instead
         ) : rows === '' && isPicture(new_path) ? (
@@ -174,8 +180,17 @@ const whyNoLines = ({ diff, a_mode, b_mode, new_file, deleted_file, renamed_file
 /** The text of a line, with marks on its changed words. */
 const Text = ({ line, words }: { line: Line | null; words: Words | undefined }) => {
   const parts = line && words?.get(line)
-  if (!parts) return <>{line?.text}</>
-  return <>{parts.map(({ text, changed }, i) => (changed ? <mark key={i}>{text}</mark> : text))}</>
+  if (!line) return null
+  const isFirst = line.old === 1 || line.new === 1
+  if (!parts) return <CodeText text={line.text} isFirst={isFirst} />
+  return (
+    <>
+      {parts.map(({ text, changed }, i) => {
+        const shown = <CodeText key={i} text={text} isFirst={isFirst && i === 0} />
+        return changed ? <mark key={i}>{shown}</mark> : shown
+      })}
+    </>
+  )
 }
 
 const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
@@ -214,12 +229,15 @@ interface RowsProps {
 }
 
 /** Lines below one another, without addresses. */
-export const Unified = ({ lines }: { lines: Line[] }) => (
-  <table class="lines">
-    <tbody>
-      <UnifiedRows lines={lines} />
-    </tbody>
-  </table>
+export const Unified = ({ lines, of }: { lines: Line[]; of: string }) => (
+  <>
+    {haveHidden(lines) && <HiddenNotice of={of} />}
+    <table class="lines">
+      <tbody>
+        <UnifiedRows lines={lines} />
+      </tbody>
+    </table>
+  </>
 )
 
 /** Lines below one another; without an anchor they have no addresses. */
@@ -282,7 +300,7 @@ export const ParallelRows = ({ pairs, words, anchor, beside }: Omit<Required<Row
         <tr key={i} class={left.kind}>
           <td class="number" />
           <td class="code" colspan={3}>
-            {left.text}
+            <CodeText text={left.text} />
           </td>
         </tr>
       ) : (

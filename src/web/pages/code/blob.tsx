@@ -6,10 +6,10 @@ import { notFound } from '../../../failures.js'
 import { oneOf, opt, str } from '../../../http/params.js'
 import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
-import { Lines, LineTable, PathLinks, shortId } from '../../components/code.js'
+import { anyHidden, Lines, LineTable, PathLinks, shortId } from '../../components/code.js'
 import { CsvTable } from '../../components/csv.js'
 import { sizeText } from '../../components/facts.js'
-import { CodeCell, Prose } from '../../components/markup.js'
+import { CodeCell, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
@@ -25,12 +25,12 @@ const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i
 
 /** The content of a file as it can be shown. */
 type Shown =
-  | { kind: 'text'; lines: string[]; marked?: string[] | null; rich?: ComponentChildren; plain: boolean }
+  | { kind: 'text'; lines: string[]; hidden: boolean; marked?: string[] | null; rich?: ComponentChildren; plain: boolean }
   | { kind: 'image' }
   | { kind: 'link'; to: string; target: string | null }
   | { kind: 'none'; why: string }
 
-async function contentOf({ repository, commit, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
+async function contentOf({ cpu }: Context, { repository, commit, path }: Place, entry: { oid: string; mode: string }, size: number): Promise<Shown> {
   if (entry.mode === '120000') {
     const to = pathOfBytes((await repository.blobStart(entry.oid, MAX_LINK)) ?? Buffer.alloc(0))
     const target = targetOf(path, to)
@@ -48,7 +48,7 @@ async function contentOf({ repository, commit, path }: Place, entry: { oid: stri
   if (lines.at(-1) === '') lines.pop()
   return lines.length > MAX_LINES
     ? { kind: 'none', why: `This file has too many lines to be shown (${lines.length}).` }
-    : { kind: 'text', lines, plain }
+    : { kind: 'text', lines, plain, hidden: await cpu.slices.steps(() => anyHidden(lines)) }
 }
 
 /** A target of a symbolic link is a path. */
@@ -114,7 +114,7 @@ export const blobPage = page({
     const [hasProse, hasTable] = [isMarkdown(path), TABLE.test(path)]
     const isRich = (hasProse || hasTable) && input.viewer !== 'simple'
     const [shown, changes] = await Promise.all([
-      contentOf(place, entry, size),
+      contentOf(ctx, place, entry, size),
       changesSoon(ctx, subject, commit.oid, path.split('/').slice(0, -1).join('/')),
     ])
     const change = changes.get(path)
@@ -192,7 +192,13 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
   switch (shown.kind) {
     case 'text':
       if (shown.lines.length === 0) return <p class="empty">This file is empty.</p>
-      return shown.rich === undefined ? <Lines lines={shown.lines} marked={shown.marked ?? null} /> : shown.rich
+      if (shown.rich !== undefined) return shown.rich
+      return (
+        <>
+          {shown.hidden && <HiddenNotice of="This file" />}
+          <Lines lines={shown.lines} marked={shown.marked ?? null} />
+        </>
+      )
     case 'image':
       return (
         <p class="picture">
@@ -223,7 +229,7 @@ export const blamePage = page({
     const { links, ref, path, commit, repository } = place
     if (entry?.type !== 'blob') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
     const size = (await repository.objectInfo(entry.oid))?.size ?? 0
-    const shown = await contentOf(place, entry, size)
+    const shown = await contentOf(ctx, place, entry, size)
     if (shown.kind !== 'text') return new Redirect(links.blob(ref, path).slice(view.links.prefix.length))
     const marked = await markedLines(ctx, path, shown.lines.join('\n'))
     const { groups, truncated } = await repository.blame(commit.oid, path, { deadline: BLAME_MS })
@@ -249,6 +255,7 @@ export const blamePage = page({
                 <a href={links.commits(ref, path)}>History</a>
               </span>
             </p>
+            {shown.hidden && <HiddenNotice of="This file" />}
             <LineTable
               lines={shown.lines}
               class="lines blame"
@@ -281,7 +288,7 @@ export const blamePage = page({
                     <td class="number">
                       <a href={`#L${i + 1}`}>{i + 1}</a>
                     </td>
-                    <CodeCell line={line} html={marked?.[i]} />
+                    <CodeCell line={line} html={marked?.[i]} isFirst={i === 0} />
                   </tr>
                 )
               }}

@@ -11,6 +11,7 @@ import {
   type DiffProps,
   type DiffTable,
   fileAnchor,
+  haveHidden,
   isNumbered,
   type Line,
   linesOf,
@@ -112,7 +113,7 @@ async function tablesOf(ctx: Context, props: DiffProps) {
 
 async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: Budget): Promise<DiffTable> {
   const { whole, review, parallel, ignoreSpace = false } = props
-  if (given.diff === '') return { added: 0, removed: 0, rows: '' }
+  if (given.diff === '') return { added: 0, removed: 0, rows: '', hidden: false }
   const file = whole?.new_path === given.new_path ? whole : given
   const isLeft = Boolean(review?.instead(given))
   const form = review?.formOf(given) ?? null
@@ -127,7 +128,7 @@ async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: 
     under: (line) => review?.under(given, line) ?? null,
   }
   const table = isLeft
-    ? await ctx.cpu.slices.run(() => ({ ...countsOf(linesOf(given.diff)), rows: '' }))
+    ? await ctx.cpu.slices.run(() => ({ ...countsOf(linesOf(given.diff)), rows: '', hidden: false }))
     : await ctx.cpu.slices.steps(() => rendered(file, { parallel, ignoreSpace, beside, budget }))
   // less marked for what other files of the page have used up, it is not what its key says
   if (key && !budget.isShort) ctx.caches.diffTables.set(key, table)
@@ -142,7 +143,7 @@ export function excerptRows({ caches: { diffTables } }: Context, excerpt: string
   if (kept) return kept.rows
   const lines = linesOf(excerpt).filter(({ kind }) => kind !== 'hunk')
   const rows = renderToString(<UnifiedRows lines={lines} />)
-  diffTables.set(key, { ...countsOf(lines), rows })
+  diffTables.set(key, { ...countsOf(lines), rows, hidden: false })
   return rows
 }
 
@@ -164,7 +165,8 @@ function* rendered(file: FileDiff, { parallel, ignoreSpace, beside, budget }: Op
   const rows = parallel
     ? yield* inSteps(pairsOf(lines), (pairs) => <ParallelRows pairs={pairs} {...shared} />)
     : yield* inSteps<Line>(lines, (part) => <UnifiedRows lines={part} {...shared} />)
-  return { ...countsOf(lines), rows }
+  yield
+  return { ...countsOf(lines), rows, hidden: haveHidden(lines) }
 }
 
 function* inSteps<T>(items: T[], show: (items: T[]) => VNode): Steps<string> {

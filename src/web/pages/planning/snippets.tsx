@@ -25,12 +25,12 @@ import {
 import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutSnippet } from '../../../services/notes/noteables.js'
-import { Lines } from '../../components/code.js'
+import { anyHidden, Lines } from '../../components/code.js'
 import { CommentForm, Discussions } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, SelectField, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { Prose } from '../../components/markup.js'
+import { HiddenNotice, Prose } from '../../components/markup.js'
 import { Reactions } from '../../components/reactions.js'
 import { checkVersion, Version } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
@@ -121,7 +121,8 @@ async function linesOf(ctx: Context, { content, file_name }: SnippetRecord['snip
   if (lines.at(-1) === '') lines.pop()
   const language = file_name.toLowerCase().slice(file_name.lastIndexOf('.') + 1)
   const marked = lines.length <= MAX_LINES ? await ctx.cpu.highlighter.lines(lines.join('\n'), language) : null
-  return { lines: lines.slice(0, MAX_LINES), marked, isCut: lines.length > MAX_LINES }
+  const shown = lines.slice(0, MAX_LINES)
+  return { lines: shown, marked, isCut: lines.length > MAX_LINES, hidden: await ctx.cpu.slices.steps(() => anyHidden(shown)) }
 }
 
 interface ShownProps {
@@ -162,6 +163,7 @@ const Shown = ({ view, record: { snippet, author }, html, code, at, action, mayE
           {counted(code.lines.length, 'line')} · <a href={`${at.replace('/-/snippets', '/snippets')}/raw`}>Raw</a>
         </span>
       </p>
+      {code.hidden && <HiddenNotice of="This snippet" />}
       <Lines lines={code.lines} marked={code.marked} />
     </div>
     {code.isCut && <p class="dim">Only the first {MAX_LINES} lines are shown. The raw text has all.</p>}

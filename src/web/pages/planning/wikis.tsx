@@ -12,11 +12,11 @@ import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '.
 import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
 import { diagramServer, withSurroundings } from '../../../services/markdown/relative.js'
-import { linesOf } from '../../components/diff/diff.js'
+import { haveHidden, linesOf } from '../../components/diff/diff.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, Submit, typed } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
-import { Prose } from '../../components/markup.js'
+import { CodeText, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
@@ -332,6 +332,7 @@ async function showDiff(
           <p class="empty">The text is the same, or is too long to be compared.</p>
         ) : (
           <div class="box diff">
+            {haveHidden(lines) && <HiddenNotice of="This change" />}
             <table class="lines">
               <tbody>
                 {lines.map((line, i) => (
@@ -339,7 +340,7 @@ async function showDiff(
                     <td class="number" data-number={line.old ?? ''} />
                     <td class="number" data-number={line.new ?? ''} />
                     <td class="code" data-sign={line.kind === 'added' ? '+' : line.kind === 'removed' ? '-' : ' '}>
-                      {line.text}
+                      <CodeText text={line.text} />
                     </td>
                   </tr>
                 ))}
