@@ -549,12 +549,12 @@ export interface GitRepository {
   grep(commit: Oid, text: string, options: GrepOptions): Promise<{ chunks: GrepChunk[]; truncated: boolean }>
   /**
    * The commit that each line of a file comes from, in line order; `truncated` if there are too many groups or the
-   * deadline was reached. The file must exist.
+   * deadline was reached. The file must exist. Lines of the ignored commits, which must exist, are those of earlier ones.
    */
   blame(
     commit: Oid,
     path: string,
-    options: { range?: { start: number; end: number } } & SearchDeadline,
+    options: { range?: { start: number; end: number }; ignored?: Oid[] } & SearchDeadline,
   ): Promise<{ groups: BlameGroup[]; truncated: boolean }>
   /** The files below the given literal paths that contain the text, by path. */
   filesWith(commit: Oid, text: string, options: { paths: string[] } & SearchDeadline): Promise<string[]>

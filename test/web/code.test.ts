@@ -301,6 +301,38 @@ describe('blame', () => {
     const before = await browser.open(page.$('.by').last().find('a:contains("before")').attr('href') as string)
     expect(linesOf(before)).toEqual(['one', 'two'])
   })
+
+  it('leaves out the commits that the default branch names, says so, and shows them when asked (WB-396)', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { a: 'one\ntwo\n' } })
+    const update = (content: string, message: string) =>
+      commit(project, who, [{ action: 'update', file_path: 'a', content }], { commit_message: message })
+    await update('one\nTwo\n', 'Name')
+    const layout = await update('  one\n  Two\n', 'Layout')
+    const browser = aBrowser()
+    const titlesOf = ({ $ }: Opened) =>
+      $('.by')
+        .toArray()
+        .map((cell) => $(cell).find('a').first().text())
+    const blame = `/${project.fullPath}/-/blame/main/a`
+    expect(titlesOf(await browser.open(blame))).toEqual(['Layout'])
+    expect(browser.page?.text).not.toContain('.git-blame-ignore-revs')
+
+    const content = `# layout\n\n  ${layout}  # all files\nnot an id\n${'1'.repeat(40)}\n${layout.slice(0, 12)}\n`
+    await commit(project, who, [{ action: 'create', file_path: '.git-blame-ignore-revs', content }])
+    const without = await browser.open(blame)
+    expect(titlesOf(without)).toEqual([expect.not.stringContaining('Layout'), 'Name'])
+    expect(without.text).toContain('without the commits of .git-blame-ignore-revs')
+    const all = await browser.open(without.$('a:contains("Show them")').attr('href') as string)
+    expect(titlesOf(all)).toEqual(['Layout'])
+    const before = all.$('.by a:contains("before")').attr('href') as string
+    expect(before).toMatch(/\?ignore_revs=false$/)
+    const again = await browser.open(all.$('a:contains("Leave them out")').attr('href') as string)
+    expect(titlesOf(again)).toHaveLength(2)
+    // the API has no such parameter
+    const { body } = await t.api('get', `${project.path}/repository/files/a/blame?ref=main`, who).expect(200)
+    expect(body.map((each: { commit: { message: string } }) => each.commit.message)).toEqual(['Layout'])
+  })
 })
 
 describe('people and groups', () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { pathOfBytes } from '../../lib/text/byte-path.js'
 import { isOid } from '../objects/cat-file.js'
 import type { BlameGroup, Oid, SearchDeadline } from '../types.js'
@@ -24,13 +25,15 @@ export async function blame(
   source: SearchSource,
   commit: Oid,
   path: string,
-  { range, ...timeLimits }: { range?: { start: number; end: number } } & SearchDeadline,
+  { range, ignored = [], ...timeLimits }: { range?: { start: number; end: number }; ignored?: Oid[] } & SearchDeadline,
 ): Promise<Blame> {
   if (!isOid(commit)) return { groups: [], truncated: false }
   const lines = range ? ['-L', `${range.start},${range.end}`] : []
+  const without = ignored.filter(isOid).map((oid) => `--ignore-rev=${oid}`)
+  const ways = createHash('sha1').update(without.join()).digest('hex')
   const { groups, truncated } = await cachedSearch<Blame & { timedOut: boolean }>(
     source,
-    `blame ${commit} ${lines.join('')} ${path}`,
+    `blame ${commit} ${lines.join('')} ${ways} ${path}`,
     timeLimits,
     ({ groups }) => 100 + groups.length * 250,
     async (signal) => {
@@ -40,7 +43,7 @@ export async function blame(
       // `--incremental` prints the groups alone, in the order in which git finds them
       const end = await pool.scan(
         directory,
-        ['-c', 'core.quotePath=false', 'blame', '--incremental', ...lines, commit, '--', path],
+        ['-c', 'core.quotePath=false', 'blame', '--incremental', ...without, ...lines, commit, '--', path],
         (chunk) => reader.consume(chunk),
         options,
       )

@@ -1,7 +1,7 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound, refused, tooLarge } from '../../failures.js'
-import type { Commit } from '../../git/types.js'
+import type { Commit, Oid } from '../../git/types.js'
 import { Turn } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { MAX_JSON_BLOB } from './blobs.js'
@@ -54,6 +54,26 @@ export async function blameFile(
     const found = commits.get(oid)
     return found ? [{ commit: found, lines: lines.slice(start - first, start - first + count) }] : []
   })
+}
+
+/** The file whose commits a blame leaves out, as git does that is told of it. */
+export const IGNORED_REVISIONS = '.git-blame-ignore-revs'
+const MAX_IGNORED_BYTES = 262_144
+const MAX_IGNORED = 1_000
+
+/**
+ * The commits that blames leave out, as the file of the default branch names them (WB-396); null without the file. What
+ * names no commit is skipped, where git would fail.
+ */
+export async function ignoredRevisions(ctx: Context, { project }: ProjectSubject): Promise<Oid[] | null> {
+  const repository = repositoryOf(ctx, project)
+  const head = await repository.ref(`refs/heads/${project.default_branch}`)
+  const entry = head ? await repository.entry(head, IGNORED_REVISIONS) : null
+  if (entry?.type !== 'blob' || entry.mode === '120000') return null
+  const text = (await repository.blobStart(entry.oid, MAX_IGNORED_BYTES))?.toString('latin1') ?? ''
+  const named = [...new Set(text.match(/^[ \t]*[0-9a-f]{40}(?=[ \t\r]*(?:#|$))/gim)?.map((line) => line.trim().toLowerCase()))].slice(0, MAX_IGNORED)
+  const commits = await repository.commits(named)
+  return named.filter((_, i) => commits[i])
 }
 
 /** The lines of a range, or all; 413 for more than `MAX_LINES`. */

@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
-import { oneOf, opt, str } from '../../../http/params.js'
+import { bool, oneOf, opt, str } from '../../../http/params.js'
 import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
+import { IGNORED_REVISIONS, ignoredRevisions } from '../../../services/repository/blame.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
 import { anyHidden, Lines, LineTable, PathLinks, shortId } from '../../components/code.js'
 import { CsvTable } from '../../components/csv.js'
@@ -223,7 +224,7 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
 export const blamePage = page({
   at: 'P/-/blame/*',
   access: onProject('download_code'),
-  input: z.object({ path: str() }),
+  input: z.object({ path: str(), ignore_revs: opt(bool()) }),
   async show({ ctx, subject, input, view }) {
     const { place, entry } = await fileAt(ctx, subject, view, input.path)
     const { links, ref, path, commit, repository } = place
@@ -232,7 +233,11 @@ export const blamePage = page({
     const shown = await contentOf(ctx, place, entry, size)
     if (shown.kind !== 'text') return new Redirect(links.blob(ref, path).slice(view.links.prefix.length))
     const marked = await markedLines(ctx, path, shown.lines.join('\n'))
-    const { groups, truncated } = await repository.blame(commit.oid, path, { deadline: BLAME_MS })
+    const ignored = await ignoredRevisions(ctx, subject)
+    const leavesOut = ignored !== null && input.ignore_revs !== false
+    const { groups, truncated } = await repository.blame(commit.oid, path, { deadline: BLAME_MS, ...(leavesOut && { ignored }) })
+    const blameOf = (revision: string, file: string, without = input.ignore_revs !== false) =>
+      `${links.blame(revision, file)}${without ? '' : '?ignore_revs=false'}`
     const oids = [...new Set(groups.map(({ oid }) => oid))]
     const commits = new Map((await repository.commits(oids)).flatMap((one) => (one ? [[one.oid, one] as const] : [])))
     const starts = new Map(groups.map((group) => [group.start, group]))
@@ -246,6 +251,14 @@ export const blamePage = page({
               <span class="grow">
                 <strong>Blame</strong>
                 {truncated && <span class="dim"> · not all lines: it took too long</span>}
+                {ignored !== null && (
+                  <span class="dim">
+                    {' · '}
+                    {leavesOut ? 'without the commits of ' : 'with the commits of '}
+                    <a href={links.blob(subject.project.default_branch, IGNORED_REVISIONS)}>{IGNORED_REVISIONS}</a>{' '}
+                    <a href={blameOf(ref, path, !leavesOut)}>{leavesOut ? 'Show them' : 'Leave them out'}</a>
+                  </span>
+                )}
               </span>
               <span class="dim">
                 <a href={links.blob(ref, path)}>File</a>
@@ -276,7 +289,7 @@ export const blamePage = page({
                               {titleOf(change)}
                             </a>{' '}
                             {previous && (
-                              <a href={links.blame(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
+                              <a href={blameOf(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
                                 before
                               </a>
                             )}
