@@ -8,6 +8,7 @@ import type { Upload } from '../http/uploads.js'
 import { inlineType, storeUpload } from '../services/projects/uploads.js'
 import type { Submitted } from './page.js'
 import { renderText } from './pages/planning/texts.js'
+import { renderPage } from './pages/planning/wikis.js'
 
 /** The longest text that is shown before it is saved, in bytes. */
 const MAX_TEXT = 1_048_576
@@ -21,7 +22,10 @@ export async function drafted(ctx: Context, caller: Caller, subject: unknown, ba
   const previewed = fieldOf(bag, 'preview')
   if (previewed) {
     if (Buffer.byteLength(previewed.text) > MAX_TEXT) throw tooLarge()
-    const html = await renderText(ctx, caller, project, previewed.text)
+    const isPage = project !== null && previewed.field === 'wiki[content]'
+    const html = await (isPage
+      ? renderPage(ctx, caller, project, String(bag['path'] ?? ''), previewed.text)
+      : renderText(ctx, caller, project, previewed.text))
     return { values: bag, faults: {}, message: null, preview: { field: previewed.field, html } }
   }
   const attached = fieldOf(bag, 'attach')

@@ -11,6 +11,7 @@ const PIECE = 32_768
 export interface MarkdownTask {
   text: string
   links: NamedLinks
+  isWiki: boolean
 }
 
 /** Renders Markdown, in a thread of its own, a text once for all who ask for it within a short time (SEC-276). */
@@ -29,14 +30,14 @@ export class MarkdownThread {
 
   /**
    * The HTML of a text; the text as it is if that takes too long, or would have to wait too long (MD-4). `links`: what the
-   * references in it become, by their names.
+   * references in it become, by their names; `isWiki`: whether `[[page]]` is a link.
    */
-  async html(text: string, links: NamedLinks = {}): Promise<string> {
+  async html(text: string, links: NamedLinks = {}, isWiki = false): Promise<string> {
     const key = createHash('sha256')
-      .update(`${JSON.stringify(links)}\n`)
+      .update(`${isWiki} ${JSON.stringify(links)}\n`)
       .update(text)
       .digest('base64')
-    return (await this.#thread.html(key, { text, links })) ?? this.asIs(text)
+    return (await this.#thread.html(key, { text, links, isWiki })) ?? this.asIs(text)
   }
 
   /** The text as it is. */

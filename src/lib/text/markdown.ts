@@ -1,4 +1,4 @@
-import MarkdownIt, { type Env, type Token } from 'markdown-it'
+import MarkdownIt, { type Env, type StateInline, type Token } from 'markdown-it'
 import { type Footnotes, footnotesToHtml, useFootnotes } from './markdown-footnotes.js'
 
 /** A part of a text that becomes a link. */
@@ -42,6 +42,7 @@ const asIs = (text: string) => `<pre>${escapeText(text)}</pre>`
 const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: 20 })
 markdown.validateLink = (url) => isHarmless(url.trim())
 useFootnotes(markdown)
+markdown.inline.ruler.before('link', 'wiki link', takeWikiLink)
 /** Finds the blocks of a text; `inlines` then parses the text of each of them. */
 const blocks = new MarkdownIt({ html: false, maxNesting: 20 })
 blocks.validateLink = markdown.validateLink
@@ -57,15 +58,17 @@ markdown.core.ruler.before('text_join', 'links in texts', ({ tokens, env }) => {
 interface RenderEnv extends Env, Footnotes {
   links: number
   linksIn?: LinkFinder | undefined
+  /** Whether `[[page]]` is a link. */
+  isWiki: boolean
 }
 
 /** Renders Markdown to HTML that contains only Markdown markup: HTML tags in the text are escaped. */
 export const markdownToHtml = (text: string): string => (text.length <= MAX_RENDERED_LENGTH ? renderMarkdown(text) : asIs(text))
 
 /** Like `markdownToHtml`, for long texts too: for a thread of its own (MD-1 to MD-4). */
-export function renderMarkdown(text: string, linksIn?: LinkFinder): string {
+export function renderMarkdown(text: string, linksIn?: LinkFinder, isWiki = false): string {
   if (text.length > MAX_LENGTH || hasMoreLines(text, MAX_LINES)) return asIs(text)
-  const env: RenderEnv = { linksIn, links: 0, footnotes: new Map(), referredTo: new Map() }
+  const env: RenderEnv = { linksIn, isWiki, links: 0, footnotes: new Map(), referredTo: new Map() }
   let room = MAX_HTML
   const render = (source: string): string | null => {
     const tokens = blocks.parse(source, env)
@@ -111,6 +114,31 @@ function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
   if (attributes > room) return null
   const html = `${task ?? ''}${markdown.renderer.renderInline(token.children, markdown.options, env)}`
   return html.length > room ? null : html
+}
+
+const WIKI_LINK = /\[\[([^[\]|\n]{1,500})(?:\|([^[\]|\n]{1,500}))?\]\]/y
+
+/** `[[page]]` and `[[text|page]]` (MD-5). */
+function takeWikiLink(state: StateInline, silent: boolean): boolean {
+  if (!(state.env as RenderEnv).isWiki || !state.src.startsWith('[[', state.pos)) return false
+  WIKI_LINK.lastIndex = state.pos
+  const [mark, text = '', named = text] = WIKI_LINK.exec(state.src) ?? []
+  const page = named.trim()
+  if (mark === undefined || page === '' || page === '_TOC_' || page.startsWith('^')) return false
+  if (!silent) {
+    state.push('link_open', 'a', 1).attrs = [['href', /^https?:\/\//i.test(page) ? markdown.normalizeLink(page) : addressOfPage(page)]]
+    state.push('text', '', 0).content = text.trim()
+    state.push('link_close', 'a', -1)
+  }
+  state.pos += mark.length
+  return true
+}
+
+/** From the root of the wiki, with dashes for spaces as titles have them there; a part of the page stays behind it. */
+function addressOfPage(name: string): string {
+  const [page = '', ...part] = name.split('#')
+  const path = page === '' ? '' : `/${page.trim().replace(/^\/+/, '').replaceAll(' ', '-').split('/').map(encodeURIComponent).join('/')}`
+  return part.length === 0 ? path : `${path}#${encodeURIComponent(part.join('#'))}`
 }
 
 function opensMany(text: string): boolean {

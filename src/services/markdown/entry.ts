@@ -13,6 +13,6 @@ const finderOf =
     })
 
 /** The thread of `MarkdownThread`. */
-startTextThread(({ text, links }: MarkdownTask) =>
-  renderMarkdown(text, Object.keys(links).length === 0 ? undefined : finderOf(links)),
+startTextThread(({ text, links, isWiki }: MarkdownTask) =>
+  renderMarkdown(text, Object.keys(links).length === 0 ? undefined : finderOf(links), isWiki),
 )

@@ -30,9 +30,9 @@ const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/wikis`
 const addressOf = (subject: ProjectSubject, slug: string) => `${within(subject)}/${inUrl(slug)}`
 
 /** Renders a page: relative links lead to other pages (WB-131). */
-async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, slug: string, text: string): Promise<string> {
+export async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, slug: string, text: string): Promise<string> {
   const base = ctx.links.prefix + within(subject)
-  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text))
+  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), true)
   const diagrams = diagramServer(await readSettings(ctx))
   const page = (path: string) => `${base}/${inUrl(path.replace(/\.(?:md|markdown)$/i, ''))}`
   const placed = await withSurroundings(ctx.cpu.slices, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, diagrams })
