@@ -8,7 +8,7 @@ import ssh2 from 'ssh2'
 import { call, gitBeside, withToken } from './kill.mjs'
 
 /** The attacking clients, in a separate process so that their cost is not measured. Prints the responses they get. */
-const { url, id, path, work, zeros, ssh, smtpPort, issue, milliseconds, meant } = JSON.parse(process.argv[2])
+const { url, id, path, work, zeros, ssh, smtpPort, issue, hostile, milliseconds, meant } = JSON.parse(process.argv[2])
 const until = Date.now() + milliseconds
 const isMeant = (attack) => meant.split(',').some((part) => attack.includes(part))
 
@@ -144,6 +144,12 @@ const attacks = [
       return end
     }),
   ),
+  // one reader: each file once, in endings whose marks take longest, then again
+  repeat('hostile files', async (i) => {
+    const answer = await fetch(`${url}/${path}/-/blob/hostile/${hostile[i % hostile.length]}`, { headers: { accept: 'text/html' } }).catch(() => null)
+    await answer?.arrayBuffer()
+    return answer?.status ?? 0
+  }),
   repeat('texts mailed to forty', async () => {
     const answer = await call(url, 'POST', `/projects/${id}/issues/${issue}/notes`, { body: longText })
     await sleep(2_000)

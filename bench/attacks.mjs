@@ -70,6 +70,16 @@ need(await call(url, 'POST', `/projects/${id}/repository/commits`, { branch: 'ma
 for (let i = 0; i < 20; i++)
   need(await call(url, 'POST', `/projects/${id}/issues`, { title: `issue ${i}`, description: '\u0001'.repeat(1_000_000) }), 201, 'an issue')
 
+/** Files whose marks would take 20 s each, in lines of 1,900 characters, and ones like any other for the reader of pages. */
+const hostile = Array.from({ length: 40 }, (_, n) => `${n}.${['java', 'js', 'c', 'cpp'][n % 4]}`)
+const HOSTILE_LINE = `${'a'.repeat(1_900)}\n`
+const creations = hostile.map((file_path) => ({ action: 'create', file_path, content: `// ${file_path}\n${HOSTILE_LINE.repeat(200)}` }))
+const FAIR = 500
+for (let n = 0; n < FAIR; n++)
+  creations.push({ action: 'create', file_path: `fair/${n}.ts`, content: `/** ${n} */\nexport const value = (a: string) => a + ${n}\n`.repeat(100) })
+const made = { branch: 'hostile', start_branch: 'main', commit_message: 'hostile', actions: creations }
+need(await call(url, 'POST', `/projects/${id}/repository/commits`, made), 201, 'hostile files')
+
 const { private: privateKey, public: publicKey } = sshKeyPair()
 need(await call(url, 'POST', '/user/keys', { title: 'bench', key: publicKey }), 201, 'a key')
 const ssh = { port: Number(new URL(project.ssh_url_to_repo).port), privateKey }
@@ -94,7 +104,8 @@ function zeroFile() {
   spawnSync('sh', ['-c', script], { cwd: work, env: GIT })
   return work
 }
-const zeros = zeroFile()
+const isMeant = (attack) => MEANT.split(',').some((part) => attack.includes(part))
+const zeros = isMeant('3 GB of zeros in 3 MB') ? zeroFile() : ''
 
 /** Creates a commit with ten thousand parents to push. */
 function octopus() {
@@ -136,18 +147,45 @@ function attack(what) {
 const missed = []
 
 /** Response times in milliseconds. */
-async function read(milliseconds) {
+async function timed(milliseconds, ask) {
   const times = []
   for (const end = Date.now() + milliseconds; Date.now() < end; await sleep(20)) {
     const began = performance.now()
-    const answer = await call(url, 'GET', `/projects/${id}`)
+    const status = await ask()
     times.push(performance.now() - began)
-    if (answer?.status !== 200) missed.push(answer?.status ?? 'no answer')
+    if (status !== 200) missed.push(status ?? 'no answer')
   }
   return times
 }
 
+/** A session of its own, so that the reader of pages has other turns than the attackers, who have the same address. */
+async function signIn() {
+  const page = await fetch(`${url}/users/sign_in`)
+  const cookies = (answer) => answer.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0])
+  const before = cookies(page)
+  const token = /name="authenticity_token" value="([^"]+)"/.exec(await page.text())?.[1] ?? ''
+  const body = new URLSearchParams({ 'user[login]': 'reader0', 'user[password]': 'a long password 0', authenticity_token: token })
+  const headers = { cookie: before.join('; '), origin: url }
+  const answer = await fetch(`${url}/users/sign_in`, { method: 'POST', body, headers, redirect: 'manual' })
+  return [...before, ...cookies(answer)].join('; ')
+}
+let [cookie, pages, unmarked] = ['', 0, 0]
+
+/** Asks for a file whose marks are not kept any more. */
+async function readPage() {
+  const answer = await fetch(`${url}/${project.path_with_namespace}/-/blob/hostile/fair/${pages++ % FAIR}.ts`, {
+    headers: { cookie, accept: 'text/html' },
+  }).catch(() => null)
+  if (!(await answer?.text())?.includes('hljs-')) unmarked++
+  return answer?.status
+}
+
+/** Times of one reader of the API, and of one of pages. */
+const read = (milliseconds) =>
+  Promise.all([timed(milliseconds, async () => (await call(url, 'GET', `/projects/${id}`))?.status), timed(milliseconds, readPage)])
+
 await sleep(2_000)
+cookie = await signIn()
 const idle = await read(5_000)
 const rssBefore = rss()
 const from = service.log().length
@@ -164,6 +202,7 @@ const attacked = attack({
   ssh,
   smtpPort,
   issue,
+  hostile,
   milliseconds: MINUTES * 60_000,
   meant: MEANT,
 })
@@ -182,12 +221,15 @@ const loops = measured.map(([, text]) => Number(text))
 const ran = measured.map(([, , text]) => Number(text))
 process.stdout.write('\n| attack: answer | times |\n|---|---|\n')
 for (const [name, times] of Object.entries(counts).sort()) process.stdout.write(`| ${name} | ${times} |\n`)
-process.stdout.write(
-  `\nanother reader: p50 ${rank(idle, 0.5).toFixed(1)} → ${rank(busy, 0.5).toFixed(1)} ms (${(rank(busy, 0.5) / rank(idle, 0.5)).toFixed(1)}×), `,
-)
-process.stdout.write(
-  `p99 ${rank(idle, 0.99).toFixed(1)} → ${rank(busy, 0.99).toFixed(1)} ms (${(rank(busy, 0.99) / rank(idle, 0.99)).toFixed(1)}×)\n`,
-)
+process.stdout.write('\n')
+for (const [i, who] of ['another reader', 'a reader of files'].entries()) {
+  const change = (share) => {
+    const [before, after] = [rank(idle[i], share), rank(busy[i], share)]
+    return `${before.toFixed(1)} → ${after.toFixed(1)} ms (${(after / before).toFixed(1)}×)`
+  }
+  process.stdout.write(`${who}: p50 ${change(0.5)}, p99 ${change(0.99)}\n`)
+}
+process.stdout.write(`pages of files without marks: ${unmarked} of ${pages}\n`)
 process.stdout.write(
   `event loop held at most ${Math.max(...ran).toFixed(0)} ms by code, ${Math.max(...loops).toFixed(0)} ms with waits for a core (medians of seconds ${rank(ran, 0.5).toFixed(0)} and ${rank(loops, 0.5).toFixed(0)})\n`,
 )
@@ -196,7 +238,7 @@ process.stdout.write(
 )
 const wrong = [
   ...Object.keys(counts).filter((name) => /: 5\d\d$/.test(name) && !name.endsWith(': 503')),
-  ...missed.map((status) => `the reader: ${status}`),
+  ...[...new Set(missed)].map((status) => `the reader: ${missed.filter((other) => other === status).length} times ${status}`),
 ]
 process.stdout.write(`${wrong.length === 0 ? 'no 5xx but 503' : `wrong: ${wrong.join(', ')}`}\n`)
 await service.end('SIGTERM')

@@ -255,7 +255,8 @@ export const blamePage = page({
                   <span class="dim">
                     {' · '}
                     {leavesOut ? 'without the commits of ' : 'with the commits of '}
-                    <a href={links.blob(subject.project.default_branch, IGNORED_REVISIONS)}>{IGNORED_REVISIONS}</a>{' '}
+                    <a href={links.blob(subject.project.default_branch, IGNORED_REVISIONS)}>{IGNORED_REVISIONS}</a>
+                    {' · '}
                     <a href={blameOf(ref, path, !leavesOut)}>{leavesOut ? 'Show them' : 'Leave them out'}</a>
                   </span>
                 )}
