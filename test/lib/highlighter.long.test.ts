@@ -1,3 +1,4 @@
+// @module-tag long
 import { pathToFileURL } from 'node:url'
 import hljs from 'highlight.js/lib/core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
