@@ -158,7 +158,7 @@ async function timed(milliseconds, ask) {
   return times
 }
 
-/** A session of its own, so that the reader of pages has other turns than the attackers, who have the same address. */
+/** Signs in, so that the reader of pages has other turns than the attackers, who have the same address. */
 async function signIn() {
   const page = await fetch(`${url}/users/sign_in`)
   const cookies = (answer) => answer.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0])
