@@ -70,7 +70,7 @@ need(await call(url, 'POST', `/projects/${id}/repository/commits`, { branch: 'ma
 for (let i = 0; i < 20; i++)
   need(await call(url, 'POST', `/projects/${id}/issues`, { title: `issue ${i}`, description: '\u0001'.repeat(1_000_000) }), 201, 'an issue')
 
-/** Files whose marks would take 20 s each, in lines of 1,900 characters, and ones like any other for the reader of pages. */
+/** Files whose marks would take seconds each, in lines of 1,900 characters, and ones like any other for the reader of pages. */
 const hostile = Array.from({ length: 40 }, (_, n) => `${n}.${['java', 'js', 'c', 'cpp'][n % 4]}`)
 const HOSTILE_LINE = `${'a'.repeat(1_900)}\n`
 const creations = hostile.map((file_path) => ({ action: 'create', file_path, content: `// ${file_path}\n${HOSTILE_LINE.repeat(200)}` }))

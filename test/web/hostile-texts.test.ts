@@ -5,7 +5,7 @@ import { aProject, aUser } from '../support/factories.js'
 
 const t = testApp()
 
-/** Takes 20 s and more to mark, although no line of it is long. */
+/** Takes about ten seconds to mark, although no line of it is long. */
 const hostile = (n: number) => `// ${n}\n${`${'a'.repeat(1_900)}\n`.repeat(200)}`
 
 it('an anonymous reader of hostile files leaves others their pages with marks, and sees text alone (SEC-276)', async () => {
