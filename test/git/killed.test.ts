@@ -50,8 +50,8 @@ beforeAll(async () => {
   request = (
     await t.api('post', `${project.path}/merge_requests`, owner).send({ source_branch: 'topic', target_branch: 'main', title: 'one' }).expect(201)
   ).body.iid
-  const markdown = new URL('markdown.js', pathToFileURL(await build()))
-  ctx = await createContext({ ...t.ctx.config, baseUrl: 'http://roost.test' }, t.ctx.db, t.ctx.log, killingSpawner, { workers: 1, markdown })
+  const programs = pathToFileURL(await build())
+  ctx = await createContext({ ...t.ctx.config, baseUrl: 'http://roost.test' }, t.ctx.db, t.ctx.log, killingSpawner, { workers: 1, programs })
   app = await buildApp(ctx)
 })
 afterAll(async () => {

@@ -37,11 +37,13 @@ beforeAll(async () => {
   db = await openDatabase(relayed(t.databaseUrl, relay.port), { log: t.ctx.log, poolSize: 2 })
   ctx = await createContext({ ...t.ctx.config, baseUrl: 'http://roost.test' }, db, t.ctx.log, testSpawner, {
     workers: 1,
-    markdown: new URL('markdown.js', pathToFileURL(await build())),
+    programs: pathToFileURL(await build()),
   })
   app = await buildApp(ctx)
   for (const headers of [{ ...HTML, cookie }, HTML]) expect((await app.inject({ url: '/help', headers })).statusCode).toBe(200)
   await relay.cut()
+  // what is cached for a second goes on meanwhile
+  ctx.caches.settings.invalidate()
 })
 afterAll(async () => {
   await app.close()

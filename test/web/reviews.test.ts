@@ -448,7 +448,7 @@ describe('conflicts', () => {
     expect([answer.status, answer.text.includes('resolved')]).toEqual([403, false])
   })
 
-  it('of what has marks of its own, no last line break, or is no text are resolved to the byte (WB-110)', async () => {
+  it('of files that hold marks, have no last line break, or are no text are resolved to the byte (WB-110)', async () => {
     const owner = await aUser(t.ctx)
     const mark = '<<<<<<< topic\n'
     const binary = (text: string) => Buffer.from(`\0${text}`)
