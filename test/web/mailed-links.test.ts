@@ -1,6 +1,6 @@
-import { eq } from 'drizzle-orm'
+import { and, eq, isNotNull } from 'drizzle-orm'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { accountLinks } from '../../src/db/schema/index.js'
+import { accountLinks, emails, users } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aProject, aUser, setSettings, type TestUser, unique } from '../support/factories.js'
 import { mailbox, type Received } from '../support/smtp/mailbox.js'
@@ -70,6 +70,24 @@ describe('a mail to an address that is not confirmed', () => {
 })
 
 describe('a new address (ML-18)', () => {
+  it('that is confirmed while others make it their main one belongs to one account (SEC-126)', async () => {
+    const admin = await anAdmin(t.ctx)
+    for (let round = 0; round < 6; round++) {
+      const email = address()
+      const [claimant, other] = [await aUser(t.ctx), await aUser(t.ctx)]
+      await t.api('post', '/user/emails', claimant).send({ email }).expect(201)
+      const link = linkIn(await mailTo(email))
+      await Promise.all([
+        confirm(link),
+        t.api('post', '/users', admin).send({ email, username: `made${unique()}`, name: 'x', password: 'password1' }),
+        t.api('put', `/users/${other.id}`, admin).send({ email }),
+      ])
+      const mains = await t.ctx.db.write.$count(users, eq(users.email, email))
+      const seconds = await t.ctx.db.write.$count(emails, and(eq(emails.email, email), isNotNull(emails.confirmed_at)))
+      expect([round, mains + seconds]).toEqual([round, 1])
+    }
+  })
+
   it('of an account is confirmed by the link, by POST alone, once (ML-20, ML-23)', async () => {
     const who = await aUser(t.ctx)
     const email = address()

@@ -5,6 +5,7 @@ import { emails, users } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { emailFault, normaliseEmail } from '../../rules/email.js'
 import { domainFault } from '../../rules/email-domains.js'
+import { lockName } from '../core/lock-name.js'
 import { readSettings } from '../core/settings.js'
 import { accountItems, type Owner } from './account-items.js'
 import { mailLink } from './links/mail.js'
@@ -41,6 +42,12 @@ export async function isEmailTaken(tx: Pick<Transaction, 'select'>, email: strin
   return taken !== undefined
 }
 
+/**
+ * Makes whoever else writes this address wait for the end of the transaction: main and secondary addresses are in two
+ * tables, which no constraint spans. To be called before it is looked up (SEC-126).
+ */
+export const lockEmail = (tx: Transaction, email: string): Promise<void> => lockName(tx, `address ${email}`)
+
 /** Whether this account has the address as a secondary one, confirmed or not. */
 const hasEmail = async (tx: Transaction, userId: number, email: string): Promise<boolean> =>
   (await tx.$count(emails, sql`${emails.user_id} = ${userId} and lower(${emails.email}) = ${email}`)) > 0
@@ -64,7 +71,10 @@ export async function resendConfirmation(ctx: Context, owner: Owner, { email, co
 export async function addEmail(ctx: Context, owner: Owner, given: string): Promise<Email> {
   const email = normaliseEmail(given)
   const excluded = ctx.origin?.caller.user?.admin ? null : domainFault(email, await readSettings(ctx))
-  const isTaken = async (tx: Transaction) => (await isEmailTaken(tx, email)) || (await hasEmail(tx, owner.id, email))
+  const isTaken = async (tx: Transaction) => {
+    await lockEmail(tx, email)
+    return (await isEmailTaken(tx, email)) || (await hasEmail(tx, owner.id, email))
+  }
   const check = async (tx: Transaction): Promise<Record<string, string[]>> => {
     const fault = emailFault(email) ?? ((await isTaken(tx)) ? 'has already been taken' : excluded)
     return fault ? { email: [fault] } : {}

@@ -18,7 +18,7 @@ import { VISIBILITY_LEVEL } from '../../rules/visibility.js'
 import { audit } from '../core/audit.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { imageFaults, storeAvatar } from './avatars.js'
-import { dropOtherClaims, isEmailTaken } from './emails.js'
+import { dropOtherClaims, isEmailTaken, lockEmail } from './emails.js'
 import { mailLink } from './links/mail.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { hashPassword } from './passwords.js'
@@ -171,6 +171,7 @@ export async function userFaults(
   if (email !== undefined) {
     const fault = emailFault(email)
     if (fault) add('email', fault)
+    await lockEmail(tx, email)
     if (await isEmailTaken(tx, email, self?.id)) add('email', 'has already been taken')
   }
   if (password !== undefined) {

@@ -4,8 +4,7 @@ import type { Transaction } from '../../../db/client.js'
 import { emails, users } from '../../../db/schema/index.js'
 import { invalidRecord } from '../../../failures.js'
 import { audit } from '../../core/audit.js'
-import { lockName } from '../../core/lock-name.js'
-import { dropOtherClaims, isEmailTaken } from '../emails.js'
+import { dropOtherClaims, isEmailTaken, lockEmail } from '../emails.js'
 import { revokeGrants } from '../oauth.js'
 import { hashPassword } from '../passwords.js'
 import { passwordFault, type User } from '../users.js'
@@ -19,8 +18,7 @@ export async function confirmAddress(ctx: Context, token: string): Promise<boole
 }
 
 async function confirm(ctx: Context, tx: Transaction, { user_id, email }: AccountLink): Promise<boolean> {
-  // of two accounts that confirm an address at once the second finds it taken
-  await lockName(tx, `address ${email}`)
+  await lockEmail(tx, email)
   if (await isEmailTaken(tx, email, user_id)) return false
   const confirmed = { confirmed_at: ctx.now(), updated_at: ctx.now() }
   const primary = await tx
