@@ -85,7 +85,7 @@ module.exports = {
     row('context', '^src/context\\.ts$', []),
     row('access', '^src/access/', ['access/', 'db/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('entities', '^src/entities/', ['entities/', 'access/can\\.ts$', 'rules/', 'lib/']),
-    row('transport', '^src/transport/', ['transport/', 'access/', 'services/', 'git/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
+    row('transport', '^src/transport/', ['transport/', 'http/redirect\\.ts$', 'access/', 'services/', 'git/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('git', '^src/git/', ['git/', 'lib/']),
     row('db', '^src/db/', ['db/', 'rules/', 'lib/']),
     row('rules', '^src/rules/', ['rules/', 'lib/']),

@@ -72,6 +72,7 @@ async function deadCode() {
 }
 
 const PROCESSES = /^src\/(git\/process\/spawner(-entry|-process)?|db\/postgres\/processes|cli\/workers\/parent)\.ts$/
+const REDIRECTS = 'src/http/redirect.ts'
 const ENVIRONMENT = new Set(['src/config.ts', 'src/git/process/environment.ts', 'src/db/postgres/server.ts'])
 
 /** What SEC-172 forbids, read from the syntax tree so that neither comments nor strings count. */
@@ -98,6 +99,10 @@ async function forbidden() {
         report(node, 'only config.ts reads the environment')
       if (ts.isPropertyAccessExpression(node) && node.getText() === 'sql.raw' && !path.startsWith('src/db/'))
         report(node, 'SQL from text is built in db only')
+      if (ts.isPropertyAccessExpression(node) && node.name.text === 'redirect' && ts.isCallExpression(node.parent) && path !== REDIRECTS)
+        report(node, `only ${REDIRECTS} redirects (SEC-335)`)
+      if (ts.isStringLiteralLike(node) && /^location$/i.test(node.text) && ts.isCallExpression(node.parent) && path !== REDIRECTS)
+        report(node, `only ${REDIRECTS} redirects (SEC-335)`)
       if (ts.isPropertyAccessExpression(node) && node.getText() === 'URL.canParse') report(node, 'parseUrl: Node 20 and 22 answer wrongly')
       ts.forEachChild(node, visit)
     }

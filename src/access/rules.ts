@@ -173,6 +173,24 @@ export async function getProjectAtLevel(
   return { ...input, project, can: (ability) => canProject(input, ability) }
 }
 
+const selectFormer = statement('former project for caller', (db, viewer: ViewerKind) =>
+  db
+    .select({ id: projects.id, path: projects.path, namespace: namespaces })
+    .from(redirects)
+    .innerJoin(projects, eq(projects.id, redirects.project_id))
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(and(eq(redirects.key, sql.placeholder('key')), visibleProject(viewer, sql`${sql.placeholder('user')}::bigint`))),
+)
+
+/**
+ * The project that formerly had this full path, in one statement; null if there is none that the caller may see, or
+ * another project has the path now.
+ */
+export async function findFormerProjectFor(ctx: Context, { user }: Pick<Caller, 'user'>, fullPath: string) {
+  const [found] = await selectFormer(ctx.db, viewerKindOf(user)).execute({ key: fullPath.toLowerCase(), user: user?.id ?? 0 })
+  return found ?? null
+}
+
 const selectRedirect = statement('redirect of a former path', (db) =>
   db
     .select({ project_id: redirects.project_id })

@@ -1,7 +1,15 @@
 import type { ActorUser } from '../access/actor.js'
 import { actingAs } from '../access/actor.js'
 import { isFeatureOpen } from '../access/can.js'
-import { formerProjectId, fullPathOf, getProjectAtLevel, getProjectFor, type Project, type ProjectSubject } from '../access/rules.js'
+import {
+  findFormerProjectFor,
+  formerProjectId,
+  fullPathOf,
+  getProjectAtLevel,
+  getProjectFor,
+  type Project,
+  type ProjectSubject,
+} from '../access/rules.js'
 import { type Context, withOrigin } from '../context.js'
 import { Failure, failureText, nullOnFailure } from '../failures.js'
 import { RepositoryMissing } from '../git/errors.js'
@@ -187,7 +195,8 @@ export async function findRepository(
   const stem = wiki ? path.slice(0, -'.wiki'.length) : path
   const ofWiki = wiki ? await find(stem) : null
   if (ofWiki) return { subject: ofWiki, wiki, moved: false }
-  const former = await formerProjectId(ctx, stem)
+  // a hidden one costs the same statement as a missing one (SEC-30)
+  const former = caller.level ? await formerProjectId(ctx, stem) : ((await findFormerProjectFor(ctx, caller, stem))?.id ?? null)
   const subject = former === null ? null : await find(String(former))
   return subject && { subject, wiki, moved: true }
 }

@@ -6,6 +6,7 @@ import type { Context } from '../context.js'
 import { noSuchRoute } from '../failures.js'
 import { GitFault } from '../git/errors.js'
 import type { Service } from '../git/types.js'
+import { redirect } from '../http/redirect.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { MINIMUM_RATE, type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { sentStatus } from '../lib/sent-status.js'
@@ -96,7 +97,8 @@ async function serve(options: TransportOptions, request: FastifyRequest, reply: 
   const service = asked as Service
   if (!suffix) {
     if (!get) throw noSuchRoute()
-    return reply.redirect(`${ctx.links.base}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`, 301)
+    const to = `/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`
+    return redirect(reply, { to, before: ctx.links.base, status: 301 })
   }
   if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
   const admitted = await admitRequest(ctx, request, { path, service, advertises: get }).catch((error: unknown): GitRefusal => {

@@ -110,7 +110,9 @@ async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBa
 /** Does the work of a form that was made to be sent once; a second sending leads to where the first has led (WB-90). */
 async function once(ctx: Context, { user }: Caller, { form_key: key }: ParameterBag, work: () => Promise<Answer>) {
   if (!user || typeof key !== 'string' || !FORM_KEY.test(key)) return work()
-  const done = await onlyOnce(ctx, { user: user.id, key }, work, (result) => (result instanceof Redirect ? result.to : null))
+  const done = await onlyOnce(ctx, { user: user.id, key }, work, (result) =>
+    result instanceof Redirect && typeof result.to === 'string' ? result.to : null,
+  )
   if ('result' in done) return done.result
   if (done.location === null) throw conflict('This was sent already')
   return new Redirect(done.location)

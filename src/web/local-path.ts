@@ -1,5 +1,7 @@
+import { isLocalPath } from '../http/redirect.js'
+
 const MAX_LENGTH = 2_000
 
 /** A path of this service that a form or link may lead to afterwards; the default for anything else (WB-9). */
 export const localPath = (text: string | undefined, otherwise = '/'): string =>
-  text !== undefined && text.length <= MAX_LENGTH && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(text) ? text : otherwise
+  text !== undefined && text.length <= MAX_LENGTH && isLocalPath(text) ? text : otherwise

@@ -7,6 +7,7 @@ import type { Session } from '../access/sessions.js'
 import type { Context } from '../context.js'
 import { NO_INPUT } from '../http/endpoint.js'
 import type { ParameterBag } from '../http/form.js'
+import type { WholeAddress } from '../http/redirect.js'
 import type { View } from '../http/view.js'
 import type { BroadcastMessage } from '../services/core/broadcast-messages.js'
 import type { Settings } from '../services/core/settings.js'
@@ -91,9 +92,9 @@ export class Redirect {
   readonly cookies: Cookie[]
   readonly flash: Flash | null
 
-  /** `to`: a path of this service without its prefix, or a whole URI. */
+  /** `to`: a path of this service without its prefix, unless it is of a kind of its own (SEC-335). */
   constructor(
-    readonly to: string,
+    readonly to: string | WholeAddress,
     { notice, alert, cookies = [] }: { notice?: string; alert?: string; cookies?: Cookie[] } = {},
   ) {
     this.cookies = cookies

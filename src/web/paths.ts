@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import findMyWay from 'find-my-way'
+import type { Caller } from '../access/actor.js'
 import { findPathOwner } from '../access/path-owner.js'
 import type { Context } from '../context.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
@@ -21,7 +22,13 @@ interface PlaceBelow extends Place {
   before: string | null
 }
 
-type Found = { page: Page | undefined; forms: Map<string, Form>; params: ParameterBag } | { to: string } | null
+interface Found {
+  page: Page | undefined
+  forms: Map<string, Form>
+  params: ParameterBag
+  /** The address that the page has now, if it was asked for at another one. */
+  to: string | null
+}
 
 /** What an address is below: a project, a group or a user. */
 type Kind = 'P' | 'G' | 'U'
@@ -47,8 +54,8 @@ const ACCOUNT_ADDRESSES = [
 export class Paths {
   /** Places whose address is fixed but for parameters of one part. */
   readonly fixed = new Map<string, Place>()
-  /** Addresses that lead to another one. */
-  readonly moved: [string, string][] = []
+  /** Addresses of pages that lead to the one that they have now. */
+  readonly moved: [string, string, Page][] = []
   readonly #below: Record<Kind, ReturnType<typeof findMyWay>> = { P: findMyWay(ROUTER), G: findMyWay(ROUTER), U: findMyWay(ROUTER) }
 
   constructor(pages: readonly Page[], forms: readonly Form[]) {
@@ -61,13 +68,16 @@ export class Paths {
     for (const page of pages) placeAt(page.at).page = page
     for (const form of forms) placeAt(form.at).forms.set(form.method, form)
     for (const [at, place] of places) this.#add(at, place)
-    for (const [from, to] of ACCOUNT_ADDRESSES) if (this.fixed.has(to)) this.moved.push([from, to])
+    for (const [from, to] of ACCOUNT_ADDRESSES) {
+      const page = this.fixed.get(to)?.page
+      if (page) this.moved.push([from, to, page])
+    }
   }
 
   #add(at: string, place: Place): void {
     if (at.startsWith('/')) {
       this.fixed.set(at, place)
-      if (place.page && /^\/-\/(?:profile|snippets)/.test(at)) this.moved.push([at.slice(2), at])
+      if (place.page && /^\/-\/(?:profile|snippets)/.test(at)) this.moved.push([at.slice(2), at, place.page])
       return
     }
     const below = this.#below[at.charAt(0) as Kind]
@@ -80,22 +90,20 @@ export class Paths {
     if (path.startsWith('/-/')) add(path.slice(2), true)
   }
 
-  /** The place of a request below a project, a group or a user, or where it has moved. */
-  async find(ctx: Context, request: FastifyRequest): Promise<Found> {
+  /** The place of a request below a project, a group or a user that the caller may see. */
+  async find(ctx: Context, caller: Caller, request: FastifyRequest): Promise<Found | null> {
     const url = urlOfRouter(request.url)
     const [path = '/'] = url.split('?', 1)
-    const owner = await ownerOf(ctx, path)
+    const reads = request.method !== 'POST'
+    const owner = await ownerOf(ctx, caller, path, reads)
     if (!owner) return null
     const found = this.#below[owner.kind].find('GET', urlForRouter(owner.rest) || '/')
     const place = found?.store as PlaceBelow | undefined
     if (!found || !place) return null
     const query = url.slice(path.length)
-    const reads = request.method !== 'POST'
-    if (reads && place.page && (place.older || owner.moved)) {
-      const base = owner.kind === 'G' && owner.rest ? `/groups/${owner.fullPath}` : `/${owner.fullPath}`
-      const to = base.split('/').map(encodeURIComponent).join('/') + (place.older ? '/-' : '') + owner.rest
-      return { to: ctx.links.prefix + to + query }
-    }
+    const base = owner.kind === 'G' && owner.rest ? `/groups/${owner.fullPath}` : `/${owner.fullPath}`
+    const present = () => base.split('/').map(encodeURIComponent).join('/') + (place.older ? '/-' : '') + owner.rest + query
+    const to = reads && place.page && (place.older || owner.moved) ? present() : null
     const params = emptyParameterBag()
     for (const [name, value] of Object.entries(found.params)) if (name !== '*') params[name] = value
     // the router leaves `%2F` in it
@@ -103,7 +111,7 @@ export class Paths {
     if (rest === null) return null
     if (rest !== undefined) params['path'] = rest
     params['id'] = owner.fullPath
-    return { page: place.page, forms: place.forms, params }
+    return { page: place.page, forms: place.forms, params, to }
   }
 }
 
@@ -112,16 +120,20 @@ interface Owner {
   fullPath: string
   /** What follows the path of the owner, as it was sent, from the slash on. */
   rest: string
-  /** It was named by another case than its own. */
+  /** It was named by another case than its own, or as the repository. */
   moved: boolean
 }
 
-/** The project, group or user that a path is below; the longest that exists, unless `/-/` says where its path ends. */
-async function ownerOf(ctx: Context, path: string): Promise<Owner | null> {
+/**
+ * The project, group or user that a path is below; the longest that the caller may see, unless `/-/` says where its path
+ * ends. The address of a repository is one of its project, and that of a wiki of the wiki.
+ */
+async function ownerOf(ctx: Context, caller: Caller, path: string, reads: boolean): Promise<Owner | null> {
   const inGroups = path.startsWith('/groups/')
   const bare = inGroups ? path.slice('/groups'.length) : path
   const dash = bare.indexOf('/-/')
-  const decoded = decodedParts(dash < 0 ? bare : bare.slice(0, dash))
+  const [, repository, wiki] = (reads && dash < 0 && /^(.*?)(\.wiki)?\.git\/?$/s.exec(bare)) || []
+  const decoded = decodedParts(repository ?? (dash < 0 ? bare : bare.slice(0, dash)))
   if (!decoded) return null
   if (dash >= 0) return { kind: inGroups ? 'G' : 'P', fullPath: decoded.join('/'), rest: bare.slice(dash), moved: false }
   const keys = decoded.slice(0, MAX_PARTS).map((_, i) =>
@@ -130,9 +142,11 @@ async function ownerOf(ctx: Context, path: string): Promise<Owner | null> {
       .join('/')
       .toLowerCase(),
   )
-  const found = await findPathOwner(ctx, keys)
+  const found = await findPathOwner(ctx, caller, keys)
   if (!found || (inGroups && found.kind !== 'group')) return null
   const parts = found.fullPath.split('/').length
+  if (repository !== undefined && parts === decoded.length)
+    return { kind: KINDS[found.kind], fullPath: found.fullPath, rest: wiki ? '/-/wikis/home' : '', moved: true }
   const rest = bare
     .split('/')
     .filter(Boolean)

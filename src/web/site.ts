@@ -2,13 +2,16 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '../access/actor.js'
 import { seesPerformanceBar } from '../access/performance-bar.js'
-import { formerProjectId, fullPathOf, getProjectFor } from '../access/rules.js'
+import { findFormerProjectFor, fullPathOf } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { Failure, noSuchRoute, nullOnFailure, unauthenticated } from '../failures.js'
+import { Failure, noSuchRoute, unauthenticated } from '../failures.js'
 import { callerOfSession, sessionOf } from '../http/caller.js'
+import { NO_INPUT } from '../http/endpoint.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
+import { redirect, WholeAddress } from '../http/redirect.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall } from '../lib/async/holder.js'
 import { urlOfRouter } from '../lib/text/byte-path.js'
@@ -88,7 +91,10 @@ export class Site implements Sender {
     this.assets.serve(app)
     const anyone = { config: { policy: 'anyone' } }
     app.get('/robots.txt', anyone, (_, reply) => reply.type('text/plain; charset=utf-8').send(ROBOTS))
-    app.get('/favicon.ico', anyone, async (_, reply) => reply.redirect((await this.assets.links()).icon, 302))
+    app.get('/favicon.ico', anyone, async (_, reply) => {
+      const { icon } = await this.assets.links()
+      return this.#lead(reply, icon.slice(this.ctx.links.prefix.length), 302)
+    })
     for (const [url, { page, forms }] of this.#paths.fixed) {
       const config = { policy: [...new Set([page, ...forms.values()].flatMap((each) => (each ? [each.access.rule] : [])))].join('; ') }
       if (page)
@@ -98,14 +104,14 @@ export class Site implements Sender {
       if (forms.size > 0)
         app.post(url, { config, ...this.#takingForms(forms) }, (request, reply) => this.#submit(forms, paramsOf(request), request, reply))
     }
-    for (const [from, to] of this.#paths.moved)
-      app.get(from, { config: { policy: 'anyone' } }, async (request, reply) => {
+    for (const [from, to, page] of this.#paths.moved)
+      app.get(from, { config: { policy: page.access.rule } }, (request, reply) => {
         const rest = Object.entries(paramsOf(request)).reduce(
           (path, [name, value]) => path.replace(`:${name}`, encodeURIComponent(String(value))),
           to,
         )
         const query = request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''
-        return reply.redirect(this.ctx.links.prefix + rest + query, 302)
+        return answerPage(this, leadingTo(page, rest + query), paramsOf(request), request, reply)
       })
     app.post(
       '/*',
@@ -118,7 +124,7 @@ export class Site implements Sender {
   async #rootOfApi({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { home_page_url: home } = await this.ctx.caches.settings.read()
     if (home === null || headers.authorization || headers['private-token']) throw noSuchRoute()
-    return reply.redirect(home, 302)
+    return this.#lead(reply, new WholeAddress(home), 302)
   }
 
   /** Larger bodies are read only from callers who are signed in (SEC-71). */
@@ -138,41 +144,32 @@ export class Site implements Sender {
 
   /** Serves a page or form below a project, a group or a user; 404 if there is none. */
   async serveBelow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const [, repository, isWiki] = /^([^?]*?)(\.wiki)?\.git\/?(?:\?|$)/.exec(request.url) ?? []
-    if (repository !== undefined && request.method !== 'POST')
-      return reply.redirect(`${this.ctx.links.prefix}${repository}${isWiki ? '/-/wikis/home' : ''}`, 302)
     await keepDetails(this.ctx, request)
-    const found = await this.#paths.find(this.ctx, request)
-    if (!found) throw await this.#missing(request)
-    if ('to' in found) return reply.redirect(found.to, 302)
+    const caller = callerOfSession(await sessionOf(this.ctx, request))
+    const found = await this.#paths.find(this.ctx, caller, request)
+    if (!found) throw request.method === 'POST' && !caller.user ? unauthenticated() : noSuchRoute()
     if (request.method === 'POST') return this.#submit(found.forms, found.params, request, reply)
     if (!found.page) throw noSuchRoute()
     try {
-      return await answerPage(this, found.page, found.params, request, reply)
+      const page = found.to === null ? found.page : leadingTo(found.page, found.to)
+      return await answerPage(this, page, found.params, request, reply)
     } catch (error) {
-      const present = await this.#presentAddress(error, String(found.params['id']), request)
+      const present = await this.#presentAddress(error, caller, String(found.params['id']), request)
       if (present === null) throw error
-      return reply.redirect(present, 302)
+      return this.#lead(reply, present, 302)
     }
   }
 
-  /** For those who are signed out, a form of what is missing is refused as that of what is hidden (SEC-30). */
-  async #missing(request: FastifyRequest): Promise<Failure> {
-    return request.method === 'POST' && !callerOfSession(await sessionOf(this.ctx, request)).user ? unauthenticated() : noSuchRoute()
+  /** Where a page has moved that was not found below the former path of a project; null if it was none. */
+  async #presentAddress(error: unknown, caller: Caller, fullPath: string, request: FastifyRequest): Promise<string | null> {
+    if (!(error instanceof Failure) || error.kind !== 'not_found') return null
+    const moved = await findFormerProjectFor(this.ctx, caller, fullPath)
+    const former = `/${inUrl(fullPath)}`
+    return moved && request.url.startsWith(former) ? `/${inUrl(fullPathOf(moved))}${urlOfRouter(request.url).slice(former.length)}` : null
   }
 
-  /** Where a page has moved that was not found below the former path of a project; null if it was none. */
-  async #presentAddress(error: unknown, fullPath: string, request: FastifyRequest): Promise<string | null> {
-    const { ctx } = this
-    if (!(error instanceof Failure) || error.kind !== 'not_found') return null
-    const id = await formerProjectId(ctx, fullPath)
-    if (id === null) return null
-    const caller = callerOfSession(await sessionOf(ctx, request))
-    const moved = await nullOnFailure(getProjectFor(ctx, caller, String(id)))
-    const former = `/${inUrl(fullPath)}`
-    return moved && request.url.startsWith(former)
-      ? `${ctx.links.prefix}/${inUrl(fullPathOf(moved.project))}${urlOfRouter(request.url).slice(former.length)}`
-      : null
+  #lead(reply: FastifyReply, to: string | WholeAddress, status: 302 | 303): FastifyReply {
+    return redirect(reply, { to, before: this.ctx.links.prefix, status })
   }
 
   async #submit(forms: ReadonlyMap<string, Form>, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
@@ -201,9 +198,8 @@ export class Site implements Sender {
     for (const cookie of result.cookies ?? []) setCookie(ctx, reply, cookie)
     if (result instanceof Redirect) {
       if (result.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: flashText(result.flash), maxAge: 60 })
-      const to = /^[a-z][a-z\d+.-]*:/i.test(result.to) ? result.to : ctx.links.prefix + result.to
       // 303: the next page is fetched by GET, whatever the form's method was
-      return reply.header('cache-control', 'no-store').redirect(to, 303)
+      return this.#lead(reply.header('cache-control', 'no-store'), result.to, 303)
     }
     const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer) : null
     const costs = await shownCosts(ctx, view, result, request, reply)
@@ -238,7 +234,7 @@ export class Site implements Sender {
     const session = await sessionOf(this.ctx, request).catch(() => null)
     if (leadsToSignIn(failure, request) && (!session || session.awaitsSecondFactor)) {
       const to = `/users/sign_in?return_to=${encodeURIComponent(urlOfRouter(request.url))}`
-      reply.header('cache-control', 'no-store').redirect(this.ctx.links.prefix + to, 302)
+      this.#lead(reply.header('cache-control', 'no-store'), to, 302)
       return true
     }
     const { ctx } = this
@@ -260,6 +256,9 @@ async function shownCosts({ db }: Context, { viewer, settings }: PageView, { sta
 
 const leadsToSignIn = ({ kind }: Failure, { method }: FastifyRequest) =>
   (method === 'GET' || method === 'HEAD') && (kind === 'unauthenticated' || kind === 'not_found')
+
+/** A page as one that leads to another address, for those who may open it (SEC-336). */
+const leadingTo = (page: Page, to: string): Page => ({ ...page, input: NO_INPUT, show: async () => new Redirect(to) })
 
 const holderOf = ({ caller, ip }: FastifyRequest) => holderOfCall(caller?.user?.id, ip)
 

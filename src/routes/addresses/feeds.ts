@@ -136,7 +136,7 @@ const dateOf = ({ seconds }: { seconds: number }) => new Date(Math.max(-8.64e12,
 
 /** The activity of what is at a path: a project, a group or a user. */
 async function activityFeed({ ctx, caller, path }: Call): Promise<FeedParts | null> {
-  const owner = await findPathOwner(ctx, [path.toLowerCase()])
+  const owner = await findPathOwner(ctx, caller, [path.toLowerCase()])
   if (!owner) return null
   const title = `${owner.fullPath}: activity`
   if (owner.kind === 'project') {

@@ -3,6 +3,7 @@ import { fullPathOf, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { forbidden, notFound } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
+import { redirect, WholeAddress } from '../../http/redirect.js'
 import { findLatestRelease, findLinkUrl } from '../../services/content/releases.js'
 
 const RELEASES = '/-/releases/'
@@ -34,10 +35,10 @@ export async function serveReleaseFile(ctx: Context, request: FastifyRequest, re
   if (rest !== LATEST && !rest.startsWith(`${LATEST}/`)) {
     const url = await findLinkUrl(ctx, subject, rest)
     if (url === null) throw notFound()
-    return reply.redirect(new URL(url).href, 302)
+    return redirect(reply, { to: new WholeAddress(new URL(url).href), before: ctx.links.base, status: 302 })
   }
   const latest = await findLatestRelease(ctx, subject)
   if (!latest) throw notFound()
-  const releases = `${ctx.links.project(fullPathOf(subject.project))}/-/releases`
-  return reply.redirect(`${releases}/${encodeURIComponent(latest.tag)}${encodeURI(rest.slice(LATEST.length))}`, 302)
+  const to = `/${fullPathOf(subject.project)}/-/releases/${encodeURIComponent(latest.tag)}${encodeURI(rest.slice(LATEST.length))}`
+  return redirect(reply, { to, before: ctx.links.base, status: 302 })
 }

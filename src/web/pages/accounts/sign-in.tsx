@@ -4,6 +4,7 @@ import { REMEMBERED_MS, sessionCookie } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
+import { WholeAddress } from '../../../http/redirect.js'
 import { signInByDirectory } from '../../../services/identity/sign-in/ldap.js'
 import { endSessionAddress } from '../../../services/identity/sign-in/openid.js'
 import { keysWork } from '../../../services/identity/sign-in/security-keys.js'
@@ -132,7 +133,7 @@ export const signOutForm = form({
     const provider = view.session && (await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id))
     const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path
     const cookies = [{ name: sessionCookie(ctx), value: null }]
-    if (elsewhere !== null) return { ...leadOut('You are signed out here', elsewhere), cookies }
+    if (elsewhere !== null) return { ...leadOut('You are signed out here', new WholeAddress(elsewhere)), cookies }
     return new Redirect(PATH, { notice: 'You are signed out.', cookies })
   },
 })

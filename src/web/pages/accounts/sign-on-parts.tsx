@@ -1,3 +1,4 @@
+import type { WholeAddress } from '../../../http/redirect.js'
 import { labelOf } from '../../../services/identity/sign-in/sign-on.js'
 import { ActionButton } from '../../components/form.js'
 import type { Html, PageView } from '../../page.js'
@@ -28,7 +29,7 @@ export const SignOnButtons = ({ view, providers, returnTo, verb = 'Continue with
  * A page that leads to another site by itself. A redirect would not do: a form may lead only to this service (WB-4), and
  * some browsers hold the pages that follow to that, too.
  */
-export const leadOut = (title: string, to: string): Html => ({
+export const leadOut = (title: string, { href: to }: WholeAddress): Html => ({
   title,
   narrow: true,
   headers: { refresh: `0; url=${to}`, 'cache-control': 'no-store' },

@@ -3,6 +3,7 @@ import { anyone } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { forbidden } from '../../../failures.js'
 import { opt, str } from '../../../http/params.js'
+import { WholeAddress } from '../../../http/redirect.js'
 import { beginOpenid, finishOpenid } from '../../../services/identity/sign-in/openid.js'
 import { labelOf, linkIdentity, signOn, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
 import type { OpenidProvider } from '../../../sign-on-config.js'
@@ -29,7 +30,7 @@ export const signOnForm = form({
   async submit({ ctx, input, view }) {
     const provider = await getProvider(ctx, input.provider)
     const to = await beginOpenid(ctx, provider, { browser: view.browser ?? '', returnTo: localPath(input.return_to) })
-    return leadOut(`Sign in with ${labelOf(provider)}`, to)
+    return leadOut(`Sign in with ${labelOf(provider)}`, new WholeAddress(to))
   },
 })
 

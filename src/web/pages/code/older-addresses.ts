@@ -1,19 +1,15 @@
 import { z } from 'zod'
-import { anyone, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import { onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { opt, str } from '../../../http/params.js'
 import { latestPipeline } from '../../../services/ci/pipelines.js'
 import { homeOfProject, inUrl } from '../../links.js'
 import { page, Redirect } from '../../page.js'
+import { onUserAt } from '../people/user.js'
 import { queryOf } from '../planning/bulk.js'
 
 /** The page of a user, from addresses that are printed nowhere any more. */
 const ofUser = (at: string, query = '') =>
-  page({
-    at,
-    access: anyone,
-    input: z.object({ username: str() }),
-    show: async ({ input: { username } }) => new Redirect(`/${inUrl(username)}${query}`),
-  })
+  page({ at, access: onUserAt, show: async ({ subject: { username } }) => new Redirect(`/${inUrl(username)}${query}`) })
 
 /** A page of a project, from another address below it. */
 const ofProject = (at: string, to: string) =>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { anyone, signedIn } from '../../../access/rules.js'
 import { opt, paging, searchText, str } from '../../../http/params.js'
+import { WholeAddress } from '../../../http/redirect.js'
 import { listOwnEvents } from '../../../services/activity/events.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { Activity } from '../../components/activity.js'
@@ -18,7 +19,10 @@ const input = z.object({ page: paging.page, name: opt(searchText()) })
 export const homePage = page({
   at: '/',
   access: anyone,
-  show: async ({ view }) => new Redirect(view.viewer ? '/dashboard' : (view.settings.home_page_url ?? '/users/sign_in')),
+  show: async ({ view }) => {
+    const { home_page_url: home } = view.settings
+    return new Redirect(view.viewer ? '/dashboard' : home === null ? '/users/sign_in' : new WholeAddress(home))
+  },
 })
 
 const mine = (at: string, title: string, filter: { membership?: boolean; starred?: boolean }, empty: string) =>

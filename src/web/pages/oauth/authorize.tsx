@@ -5,6 +5,7 @@ import type { Scope } from '../../../access/scopes.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidInput, unauthenticated } from '../../../failures.js'
 import { int, opt, str } from '../../../http/params.js'
+import { WholeAddress } from '../../../http/redirect.js'
 import {
   type AuthorizationParameters,
   type AuthorizationRequest,
@@ -72,18 +73,24 @@ function refusalFor(ctx: Context, view: PageView, { user }: SignedIn, { scopes, 
   return maxAge !== null && age > maxAge * 1000 ? { error: 'login_required', description: 'The user has to sign out first.' } : null
 }
 
+/** Where an answer leads: to the address that the application has registered, or to the page with its code. */
+function answerTo(ctx: Context, recipient: Recipient, answer: { code: string } | Refusal): string | WholeAddress {
+  const to = answerAddress(ctx, recipient, answer)
+  return recipient.redirectUri === NATIVE ? to : new WholeAddress(to)
+}
+
 /** Leads back to the application. One that has no address is answered here. */
 function leadBack(ctx: Context, view: PageView, recipient: Recipient, answer: { code: string } | Refusal): Html | Redirect {
   if (recipient.redirectUri === NATIVE && 'error' in answer) throw new Failure('invalid', { error: answer.description })
-  const to = answerAddress(ctx, recipient, answer)
-  return view.fromHere && recipient.redirectUri !== NATIVE ? bridgePage(recipient, to) : new Redirect(to)
+  const to = answerTo(ctx, recipient, answer)
+  return view.fromHere && typeof to !== 'string' ? bridgePage(recipient, to) : new Redirect(to)
 }
 
 /**
  * A page that leads on by itself. After a form, such as that of sign-in, browsers follow redirects only to where its page allows
  * forms to go, which is this service alone (WB-30).
  */
-const bridgePage = ({ application, redirectUri }: Recipient, to: string): Html => ({
+const bridgePage = ({ application, redirectUri }: Recipient, { href: to }: WholeAddress): Html => ({
   title: `Back to ${application.name}`,
   narrow: true,
   headers: { 'cache-control': 'no-store', refresh: `0;url=${to}` },
@@ -163,7 +170,7 @@ export const authorizeForm = form({
     const request = await requestOf(ctx, input)
     const refusal = refusalFor(ctx, view, caller, request)
     if (refusal || !view.session) throw invalidInput(refusal?.description ?? 'You are not signed in')
-    return new Redirect(answerAddress(ctx, request, { code: await authorize(ctx, caller, request, view.session.created_at) }))
+    return new Redirect(answerTo(ctx, request, { code: await authorize(ctx, caller, request, view.session.created_at) }))
   },
 })
 
@@ -177,7 +184,7 @@ export const denyForm = form({
     await refuseAuthorization(ctx, request)
     if (request.redirectUri === NATIVE) return new Redirect('/', { notice: `You have not authorized ${request.application.name}.` })
     const description = 'The resource owner or authorization server denied the request.'
-    return new Redirect(answerAddress(ctx, request, { error: 'access_denied', description }))
+    return new Redirect(answerTo(ctx, request, { error: 'access_denied', description }))
   },
 })
 

@@ -37,6 +37,13 @@ const onUsername: Access<User, false> = {
   },
 }
 
+/** The same, where the name is a parameter of its own in the address. */
+export const onUserAt: Access<User, false> = {
+  ...onUsername,
+  path: z.object({ username: z.string() }),
+  find: (ctx, caller, params) => onUsername.find(ctx, caller, { id: params['username'] }),
+}
+
 /** Whether there is a user of this name, for forms and programs (WB-376). */
 export const userExists = page({
   at: '/users/:username/exists',
