@@ -91,6 +91,11 @@ const FEATURE_SWITCHES = [
 export const readsRequestCode = (input: ProjectPolicyInput): boolean =>
   canProject(input, 'read_merge_request') || (input.user === null && input.project.merge_requests_access_level >= 20)
 
+/** Whether issues or merge requests, and so labels and milestones, are on for the caller (AC-79). */
+const hasIssuables = (input: ProjectPolicyInput) =>
+  isFeatureOpen(input.project.issues_access_level, input) ||
+  isFeatureOpen(Math.min(input.project.merge_requests_access_level, input.project.repository_access_level), input)
+
 /** Whether the feature is on for this caller (AC-10, G-68). */
 export const isFeatureOpen = (switchLevel: number, { user, level }: Pick<ProjectPolicyInput, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
@@ -104,6 +109,7 @@ export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): 
   if (!seesProject(input)) return false
   if (project.archived && prohibitions['archived']?.has(ability)) return false
   for (const [state, feature] of FEATURE_SWITCHES) if (!isFeatureOpen(project[feature], input) && prohibitions[state]?.has(ability)) return false
+  if (prohibitions['no_issuables']?.has(ability) && !hasIssuables(input)) return false
   const level = effectiveLevel(input)
   const rung = level > 0 ? level : user ? -1 : -2
   if (rung >= requiredProjectLevel(ability)) return true

@@ -147,6 +147,14 @@ export function mergeRequestsInReach(reach: 'all' | 'own', userId: SQLWrapper): 
 /** The access level of the merge requests feature of a project; it is off if the repository is off (AC-10). */
 export const mergeRequestAccess = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
 
+/** The abilities `read_label` and `read_milestone` for every row of `projects` that is visible (AC-79). */
+export function hasIssuables(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  const access = sql`greatest(${projects.issues_access_level}, ${mergeRequestAccess})`
+  if (viewerKind === 'admin') return sql`${access} >= 10`
+  if (viewerKind === 'anonymous') return sql`${access} >= 20`
+  return sql`(${access} >= 20 or ${access} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})`
+}
+
 /**
  * `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); nobody sees deleted ones
  * (MR-58).

@@ -85,6 +85,8 @@ const FROM: [ProjectAbility, number][] = [
   ['update_issue', 20],
   ['manage_issue', 20],
   ['move_issue', 20],
+  ['read_label', 10],
+  ['read_milestone', 10],
   ['manage_label', 20],
   ['manage_milestone', 30],
   ['read_own_merge_request', 10],
@@ -214,6 +216,21 @@ describe('what a role may on a project (section 5.1)', () => {
       ]).toEqual([more, read, cancel])
     expect(canProject(on(user, PUBLIC, 30, { builds_access_level: 0 }), 'create_commit_status')).toBe(true)
     expect(canProject(on(user, PUBLIC, 50, { repository_access_level: 0 }), 'create_commit_status')).toBe(false)
+  })
+
+  it('the switches of issues and of merge requests close labels and milestones together (AC-79)', () => {
+    for (const [who, level, more, held] of [
+      [user, 50, { issues_access_level: 0, merge_requests_access_level: 0 }, false],
+      [user, 50, { issues_access_level: 0, repository_access_level: 0 }, false],
+      [user, 50, { issues_access_level: 0 }, true],
+      [user, 50, { merge_requests_access_level: 0, repository_access_level: 0 }, true],
+      [user, 0, { issues_access_level: 10, merge_requests_access_level: 10 }, false],
+      [user, 10, { issues_access_level: 10, merge_requests_access_level: 10 }, true],
+      [admin, 0, { issues_access_level: 0, merge_requests_access_level: 0 }, false],
+      [null, 0, { issues_access_level: 10, repository_access_level: 10 }, false],
+    ] as const)
+      for (const ability of ['read_label', 'read_milestone'] as const)
+        expect([level, more, canProject(on(who, PUBLIC, level, more), ability)]).toEqual([level, more, held])
   })
 
   it('isFeatureOpen (AC-10)', () => {

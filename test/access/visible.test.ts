@@ -2,7 +2,7 @@ import { eq, inArray, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
 import { getGroupFor, getProjectFor, getProjectOrDeletedFor } from '../../src/access/rules.js'
-import { readableCode, viewerKindOf, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
+import { hasIssuables, readableCode, viewerKindOf, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
 import { groupShares, members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
 import { testApp } from '../support/app.js'
@@ -209,6 +209,32 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       for (const { id } of world.projects) {
         const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
         if (found?.can('download_code')) expected.push(id)
+      }
+      expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
+    }
+  })
+
+  it('hasIssuables is the right to read labels and milestones (AC-79)', async () => {
+    for (const [i, { id }] of world.projects.entries())
+      await t.ctx.db.write
+        .update(projects)
+        .set({
+          issues_access_level: [20, 10, 0][i % 3] as number,
+          merge_requests_access_level: [10, 0, 20, 0][i % 4] as number,
+          repository_access_level: [20, 20, 10, 0, 20][i % 5] as number,
+        })
+        .where(eq(projects.id, id))
+    for (const person of world.people) {
+      const viewerKind = viewerKindOf(person)
+      const user = sql`${person?.id ?? 0}::bigint`
+      const rows = await t.ctx.db.read
+        .select({ id: projects.id })
+        .from(projects)
+        .where(sql`${visibleProjects(viewerKind, user)} and ${hasIssuables(viewerKind, user)}`)
+      const expected: number[] = []
+      for (const { id } of world.projects) {
+        const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
+        if (found?.can('read_milestone')) expected.push(id)
       }
       expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
     }

@@ -3,7 +3,7 @@
  * visitor is a signed-in user without a membership on a project that they can see.
  */
 export const PROJECT_ROLES = {
-  anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue'],
+  anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue', 'read_label', 'read_milestone'],
   visitor: [
     'read_member',
     'read_snippet',
@@ -156,11 +156,13 @@ export const PROJECT_PROHIBITIONS = {
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],
   no_snippets: ['read_snippet', 'create_snippet', 'manage_snippets'],
   /**
-   * The issues feature is off for the caller. Labels and milestones are not part of it: merge requests have them too.
+   * The issues feature is off for the caller. Labels and milestones are not part of it alone: merge requests have them too.
    */
   no_issues: ['read_issue', 'create_issue', 'update_issue', 'manage_issue', 'move_issue', 'admin_issue'],
   /** The merge requests feature is off for the caller. */
   no_merge_requests: MERGE_REQUESTS,
+  /** Neither issues nor merge requests are on for the caller (AC-79). */
+  no_issuables: ['read_label', 'manage_label', 'read_milestone', 'manage_milestone'],
 } as const
 
 export type ProjectRole = keyof typeof PROJECT_ROLES

@@ -119,7 +119,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     path: `/projects/:id/labels/:label_id/${verb}`,
     summary: verb === 'subscribe' ? 'Subscribe to a label' : 'Unsubscribe from a label',
     answers: [304],
-    access: onProjectSignedIn('read_project'),
+    access: onProjectSignedIn('read_label'),
     input: z.object(id),
     output: Label,
     async handler({ ctx, caller, subject, input }) {
@@ -132,7 +132,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
 export const labels = [
   ...labelsOf({
     at: '/projects/:id',
-    read: onProjectSignedIn('read_project'),
+    read: onProjectSignedIn('read_label'),
     write: onProjectSignedIn('manage_label'),
     source: (project) => ({ project }),
   }),

@@ -148,7 +148,7 @@ const fromOf = (subject: object, path: string): Standpoint => ('group' in subjec
 export const milestones = [
   ...milestonesOf({
     at: '/projects/:id',
-    read: onProjectSignedIn('read_project'),
+    read: onProjectSignedIn('read_milestone'),
     write: onProjectSignedIn('manage_milestone'),
     source: (project) => ({ project }),
     issues: (project) => (project.can('read_issue') ? { project } : null),

@@ -5,6 +5,7 @@ import { type IssueReach, type NoteReach, noteReach } from '../../access/can.js'
 import { ANY_LEVEL, projectsWithLevel } from '../../access/roles.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
 import {
+  hasIssuables,
   issuesInReach,
   mergeRequestAccess,
   mergeRequestsInReach,
@@ -66,7 +67,7 @@ export async function recordEvent(
   await Promise.all([tx.insert(events).values({ ...event, ...aboutTarget(event) }), ...(confidential ? [] : [activity()])])
 }
 
-/** The subject that decides who may see an event; events about milestones and members have none. */
+/** The subject that decides who may see an event; events about milestones, the project and members have none. */
 function aboutTarget({ target_type, target_id }: Pick<Row, 'target_type' | 'target_id'>): Pick<Row, 'about_type' | 'about_id'> {
   const about_type = EVENT_SUBJECTS.find((type) => type === target_type)
   return about_type ? { about_type, about_id: target_id } : {}
@@ -97,6 +98,9 @@ export interface EventFilter extends Paging {
   sort: 'asc' | 'desc'
 }
 
+/** What of one project the caller may read. */
+type EventReach = NoteReach & { milestones: boolean }
+
 /** Which events: those of one user, of one project, of a group's projects, or of all that the caller is a member of. */
 type EventScope = 'author' | 'project' | 'group' | 'memberships'
 
@@ -104,7 +108,7 @@ interface Shape {
   of: EventScope
   viewerKind: ViewerKind
   /** What the caller sees in the one project; null when it is decided per project. */
-  reach: NoteReach | null
+  reach: EventReach | null
   filters: FilterNames<EventFilter>[]
   descending: boolean
 }
@@ -172,7 +176,8 @@ function shownAnywhere(viewerKind: ViewerKind): Shown {
 function shownTo({ viewerKind, reach }: Pick<Shape, 'viewerKind' | 'reach'>): SQL {
   const shown = reach ? shownInProject(reach, viewerKind) : shownAnywhere(viewerKind)
   const about = EVENT_SUBJECTS.map((type) => sql`when ${type} then ${shown[type]}`)
-  const visible = sql`case ${events.about_type} ${sql.join(about, sql` `)} else true end`
+  const milestones = reach ? (reach.milestones ? sql`true` : sql`false`) : hasIssuables(viewerKind, user)
+  const visible = sql`case ${events.about_type} ${sql.join(about, sql` `)} else ${events.target_type} is distinct from 'Milestone' or ${milestones} end`
   return reach ? visible : sql`(${visibleProjects(viewerKind, user)} and ${visible})`
 }
 
@@ -237,7 +242,7 @@ const selectEvents = statement('events', (db, { descending, ...shape }: Shape) =
 interface ScopeRef {
   of: EventScope
   id: number
-  reach?: NoteReach | null
+  reach?: EventReach | null
 }
 
 async function list(
@@ -274,7 +279,7 @@ export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'
 
 /** The events of a project (EV-3). */
 export function listEventsOfProject(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, filter: EventFilter) {
-  const reach = noteReach(subject)
+  const reach = { ...noteReach(subject), milestones: subject.can('read_milestone') }
   // anonymous callers do not see merge requests and snippets (SN-12, G-8)
   const shown = caller.user ? reach : { ...reach, merge_requests: null, snippets: null }
   return list(ctx, caller, { of: 'project', id: subject.project.id, reach: shown }, filter)

@@ -12,14 +12,13 @@ import type { MilestoneRecord } from '../issuables/milestones.js'
 const MAX_MILESTONES = 100
 
 /** Ids of the milestones with these titles in the project or its group (MI-8); 400 if one is not found (RL-3). */
-export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { project }: ProjectSubject, given: string[]): Promise<number[]> {
+export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { project, can }: ProjectSubject, given: string[]): Promise<number[]> {
   const titles = [...new Set(given.filter((title) => title.trim() !== ''))]
   if (titles.length === 0) return []
   if (titles.length > MAX_MILESTONES) throw refused(`A release has at most ${MAX_MILESTONES} milestones`)
-  const found = await db
-    .select({ id: milestones.id, title: milestones.title })
-    .from(milestones)
-    .where(and(inArray(milestones.title, titles), or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))))
+  const usable = or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))
+  const query = db.select({ id: milestones.id, title: milestones.title }).from(milestones)
+  const found = can('read_milestone') ? await query.where(and(inArray(milestones.title, titles), usable)) : []
   const missing = titles.filter((title) => !found.some((each) => each.title === title))
   if (missing.length > 0) throw refused(`Milestone(s) not found: ${missing.join(', ')}`)
   return found.map(({ id }) => id)

@@ -70,14 +70,11 @@ export interface ReleaseRecord extends Omit<Selected, 'total'> {
 
 const refOf = (tag: string) => `refs/tags/${tag}`
 
-async function completeReleases(ctx: Context, { project }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
+async function completeReleases(ctx: Context, { project, can }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
   const repository = repositoryOf(ctx, project)
   const texts = rows.map(({ release }) => release)
   await Promise.all([completeTexts(ctx, LONG_TEXTS.releases, texts, size), completeTexts(ctx, LONG_TEXTS.releasePages, texts, size)])
-  const milestones = await milestonesOfReleases(
-    ctx,
-    rows.map(({ release }) => release.id),
-  )
+  const milestones = await milestonesOfReleases(ctx, can('read_milestone') ? rows.map(({ release }) => release.id) : [])
   return Promise.all(
     rows.map(async ({ release, author, links }) => {
       const oid = await repository.ref(refOf(release.tag))
@@ -261,7 +258,9 @@ export async function createDescribedTag(
 export async function updateRelease(ctx: Context, subject: ProjectSubject, tag: string, given: ReleaseAttributes): Promise<ReleaseRecord> {
   if (!(await findRelease(ctx, subject, tag))) throw noRelease()
   checkAttributes(given)
-  const milestones = given.milestones && (await milestonesOfTitles(ctx.db.write, subject, given.milestones))
+  // who does not see the milestones leaves them as they are
+  const kept = given.milestones?.length === 0 && !subject.can('read_milestone')
+  const milestones = kept ? undefined : given.milestones && (await milestonesOfTitles(ctx.db.write, subject, given.milestones))
   if (!(await update(ctx, subject, tag, given, milestones))) throw noRelease()
   return getRelease(ctx, subject, tag)
 }

@@ -2,6 +2,7 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import {
+  hasIssuables,
   readableCode,
   readableRequestCode,
   type ViewerKind,
@@ -43,6 +44,8 @@ interface Named {
   /** Whether the reader may also read commits of its merge requests. */
   request_code: boolean
   default_branch: string
+  /** Whether the reader may see its labels and milestones. */
+  issuables: boolean
 }
 
 /** A reference with the project that it is about. */
@@ -109,6 +112,7 @@ const selectProjects = statement(
         code: decoded(readableCode(viewerKind, user), Boolean),
         request_code: decoded(readableRequestCode(viewerKind, user), Boolean),
         default_branch: projects.default_branch,
+        issuables: decoded(hasIssuables(viewerKind, user), Boolean),
       })
       .from(routes)
       .innerJoin(projects, eq(projects.id, routes.project_id))
@@ -193,7 +197,7 @@ const prefixOf = (own: ProjectSubject | null, project: Named) => (own?.project.i
 
 /** Those of a kind that names something, with the ids of the projects. */
 const namedOf = (located: Located[], kind: 'label' | 'milestone') =>
-  located.flatMap(({ reference, project }) => (reference.kind === kind ? [{ reference, name: reference.name, project }] : []))
+  located.flatMap(({ reference, project }) => (reference.kind === kind && project.issuables ? [{ reference, name: reference.name, project }] : []))
 
 async function linksOfLabels({ db, links }: Context, located: Located[]): Promise<Link[]> {
   const wanted = namedOf(located, 'label')

@@ -1,6 +1,6 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { type ViewerKind, viewerKindOf, visibleProjects } from '../../access/visible.js'
+import { hasIssuables, type ViewerKind, viewerKindOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
@@ -18,11 +18,12 @@ interface Shape {
 }
 
 const source = sql.placeholder('source')
+const user = sql`${sql.placeholder('user')}::bigint`
 
 /** Excludes milestones of groups. For a single project, the caller has checked visibility. */
 const conditions = ({ in: where, viewerKind, words }: Shape) =>
   and(
-    where === 'project' ? eq(milestones.project_id, source) : visibleProjects(viewerKind, sql`${sql.placeholder('user')}::bigint`),
+    where === 'project' ? eq(milestones.project_id, source) : sql`(${visibleProjects(viewerKind, user)} and ${hasIssuables(viewerKind, user)})`,
     where === 'group'
       ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${source})`
       : undefined,
@@ -57,6 +58,7 @@ export async function searchMilestones(
   text: string,
   paging: Paging,
 ): Promise<Page<MilestoneRecord>> {
+  if (at !== 'everywhere' && 'project' in at && !at.project.can('read_milestone')) return { items: [], total: 0 }
   const words = fuzzy(text, at !== 'everywhere' && 'project' in at ? 'part' : 'whole')
   const where =
     at === 'everywhere'

@@ -45,8 +45,10 @@ async function suggest(ctx: Context, caller: SignedIn, subject: ProjectSubject, 
       return items.map(({ request }) => ({ value: `!${request.iid}`, label: request.title }))
     }
     case '~':
+      if (!subject.can('read_label')) return []
       return (await labelChoices(ctx, source, term)).map(({ name }) => ({ value: named('~', name), label: '' }))
     case '%':
+      if (!subject.can('read_milestone')) return []
       return (await milestoneChoices(ctx, source, term)).map(({ title }) => ({ value: named('%', title), label: '' }))
     case ':':
       return emojiNamed(term.toLowerCase(), MAX_SHOWN).map(({ name, emoji }) => ({ value: `:${name}:`, label: emoji }))

@@ -69,7 +69,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
 
   const labelsPage = page({
     at: `${of.at}/labels`,
-    access: of.read,
+    access: of.readLabels,
     input: z.object({ search: opt(searchText()), page: paging.page }),
     async show({ ctx, caller, subject, input, view }) {
       const wanted = { search: input.search, include_ancestor_groups: true, page: input.page, per_page: PER_PAGE }
@@ -237,7 +237,7 @@ export const groupLabels = labelsOf(ofGroup)
 
 export const labelSubscription = form({
   at: 'P/-/labels/:label_id/toggle_subscription',
-  access: ofProject.read,
+  access: ofProject.readLabels,
   input: z.object({ label_id: str(), subscribed: orDefault(bool(), true) }),
   async submit({ ctx, caller, subject, input }) {
     await subscribeToLabel(ctx, caller, { project: subject }, input.label_id, input.subscribed)

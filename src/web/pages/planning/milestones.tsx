@@ -101,7 +101,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
 
   const milestonesPage = page({
     at: `${of.at}/milestones`,
-    access: of.read,
+    access: of.readMilestones,
     input: z.object({ state: orDefault(oneOf(['opened', 'active', 'closed', 'all']), 'opened'), search: opt(searchText()), page: paging.page }),
     async show({ ctx, subject, input, view }) {
       const state = input.state === 'opened' ? 'active' : input.state
@@ -159,7 +159,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
 
   const milestonePage = page({
     at: `${of.at}/milestones/:iid`,
-    access: of.read,
+    access: of.readMilestones,
     input: z.object({ iid: rowId(), tab: orDefault(oneOf(['issues', 'merge_requests']), 'issues'), page: paging.page }),
     async show({ ctx, caller, subject, input, view }) {
       const { milestone } = await getMilestoneNumbered(ctx, of.source(subject), input.iid)

@@ -13,7 +13,8 @@ type Either = { project: ProjectSubject } | { group: GroupSubject }
 export interface Planning<Subject> {
   /** `P/-` or `G/-`. */
   at: 'P/-' | 'G/-'
-  read: Access<Subject, true>
+  readLabels: Access<Subject, true>
+  readMilestones: Access<Subject, true>
   manageLabels: Access<Subject, true>
   manageMilestones: Access<Subject, true>
   may(subject: Subject, ability: 'manage_label' | 'manage_milestone'): boolean
@@ -29,7 +30,8 @@ export interface Planning<Subject> {
 
 export const ofProject: Planning<ProjectSubject> = {
   at: 'P/-',
-  read: onProjectSignedIn('read_project'),
+  readLabels: onProjectSignedIn('read_label'),
+  readMilestones: onProjectSignedIn('read_milestone'),
   manageLabels: onProjectSignedIn('manage_label'),
   manageMilestones: onProjectSignedIn('manage_milestone'),
   may: (subject, ability) => subject.can(ability),
@@ -43,7 +45,8 @@ export const ofProject: Planning<ProjectSubject> = {
 
 export const ofGroup: Planning<GroupSubject> = {
   at: 'G/-',
-  read: onGroupSignedIn('read_group'),
+  readLabels: onGroupSignedIn('read_group'),
+  readMilestones: onGroupSignedIn('read_group'),
   manageLabels: onGroupSignedIn('manage_label'),
   manageMilestones: onGroupSignedIn('manage_milestone'),
   may: (subject, ability) => subject.can(ability),
