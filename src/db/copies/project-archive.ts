@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { sql } from 'drizzle-orm'
+import { getTableColumns, getTableName, is, sql } from 'drizzle-orm'
+import { PgTable } from 'drizzle-orm/pg-core'
 import type { Transaction } from '../client.js'
+import * as schema from '../schema/index.js'
 import { TRANSACTION_SETTINGS } from '../sql/names.js'
 
 /** What a reference that cannot be kept costs: the reference, the row, or its author. */
@@ -158,13 +160,14 @@ export class ArchiveFault extends Error {
 
 interface Column {
   name: string
+  type: string
   generated: boolean
   serial: string | null
 }
 
 async function columnsOf(tx: Transaction, table: string): Promise<Column[]> {
-  const { rows } = await tx.execute<{ name: string; generated: boolean; serial: string | null }>(sql`
-    select attname as name, attgenerated <> '' as generated, pg_get_serial_sequence('public.' || ${table}::text, attname) as serial
+  const { rows } = await tx.execute<{ name: string; type: string; generated: boolean; serial: string | null }>(sql`
+    select attname as name, format_type(atttypid, null) as type, attgenerated <> '' as generated, pg_get_serial_sequence('public.' || ${table}::text, attname) as serial
     from pg_attribute where attrelid = ('public.' || ${table}::text)::regclass and attnum > 0 and not attisdropped order by attnum`)
   return rows
 }
@@ -208,21 +211,32 @@ export interface ArchiveTarget {
   projectId: number
   /** Who becomes the author of what others wrote that are not here. */
   ghost: number
+  /** The level of the importer on the project, which no member gets more than. */
+  level: number
+  /** The sizes of the uploaded files that have come, by secret. */
+  uploads: ReadonlyMap<string, number>
+  now: Date
 }
 
 /**
  * Puts the rows of an archive into an empty project, with new ids. People are found by their username or else their
  * public address; what others own is left out, and what they wrote belongs to the ghost user (EX-5). Throws an
- * ArchiveFault for rows that do not fit.
+ * ArchiveFault for rows that do not fit. What is rendered, and which objects of Git LFS belong to the project, is not
+ * read from an archive (EX-67).
  */
-export async function readProjectRows(tx: Transaction, folder: string, { projectId, ghost }: ArchiveTarget): Promise<void> {
+export async function readProjectRows(tx: Transaction, folder: string, target: ArchiveTarget): Promise<void> {
+  const { projectId, ghost } = target
   await tx.execute(sql`select set_config(${TRANSACTION_SETTINGS.silent}, 'yes', true)`)
   await stageUsers(tx, folder)
   const staged: Record<string, Column[]> = {}
-  for (const table of Object.keys(ARCHIVED)) staged[table] = await stage(tx, folder, table)
+  for (const table of Object.keys(ARCHIVED)) {
+    staged[table] = await stage(tx, folder, table)
+    await checkValues(tx, table, staged[table])
+  }
   await mapProject(tx, projectId)
   for (const [table, columns] of Object.entries(staged)) if (table !== 'projects') await renumber(tx, table, columns)
   for (const [table, columns] of Object.entries(staged)) await redirect(tx, table, columns, ghost)
+  for (const [table, columns] of Object.entries(staged)) await confine(tx, table, columns, target)
   await updateProject(tx, staged['projects'] ?? [], projectId)
   for (const [table, columns] of Object.entries(staged)) if (table !== 'projects') await insert(tx, table, columns, projectId)
   await tx.execute(sql.raw(`update public.merge_requests m set version_id = s.version_id from staged_merge_requests s where s.id = m.id`))
@@ -328,6 +342,68 @@ async function redirect(tx: Transaction, table: string, columns: Column[], ghost
   }
 }
 
+/** Levels that numbers of a table may be. */
+const LEVELS: Record<string, { columns: RegExp; levels: string }> = {
+  projects: { columns: /_access_level$/, levels: '0, 10, 20' },
+  snippets: { columns: /^visibility$/, levels: '0, 10, 20' },
+  members: { columns: /^access_level$/, levels: '10, 20, 30, 40, 50' },
+  protected_branches: { columns: /_level$/, levels: '0, 30, 40' },
+  protected_tags: { columns: /_level$/, levels: '0, 30, 40' },
+}
+
+/** The texts that columns are limited to, by table. */
+const TEXTS = new Map<string, Map<string, readonly string[]>>(
+  Object.values<unknown>(schema)
+    .filter((each): each is PgTable => is(each, PgTable))
+    .map((table) => [getTableName(table), new Map(Object.values(getTableColumns(table)).map(({ name, enumValues }) => [name, enumValues ?? []]))]),
+)
+
+/** Refuses values that the service never writes, and that Postgres would take. */
+async function checkValues(tx: Transaction, table: string, columns: Column[]): Promise<void> {
+  const { columns: leveled, levels } = LEVELS[table] ?? {}
+  const wrong = columns.flatMap(({ name, type }) => {
+    const texts = TEXTS.get(table)?.get(name) ?? []
+    if (texts.length > 0) return [[name, `${name} not in (${texts.map((text) => `'${text}'`).join(', ')})`]]
+    if (leveled?.test(name)) return [[name, `${name} not in (${levels})`]]
+    if (type === 'jsonb') return [[name, `jsonb_typeof(${name}) <> 'object'`]]
+    return /^(?:date|timestamp)/.test(type) ? [[name, `${name} not between '0001-01-02' and '9999-12-30'`]] : []
+  })
+  if (wrong.length === 0) return
+  const found = wrong.map(([name, condition]) => `case when bool_or(${condition}) then '${name}' end`).join(', ')
+  const { rows } = await tx.execute<{ name: string | null }>(sql.raw(`select coalesce(${found}) as name from staged_${table}`))
+  if (rows[0]?.name) throw new ArchiveFault(`${table}: a value of ${rows[0].name} is none that the service writes`)
+}
+
+/** Takes away what is not the project's, and what its importer could not give it. */
+async function confine(tx: Transaction, table: string, columns: Column[], { projectId, level, uploads, now }: ArchiveTarget): Promise<void> {
+  const staged = sql.raw(`staged_${table}`)
+  for (const { name } of columns)
+    if (/^(?:created|updated|last_activity)_at$/.test(name))
+      await tx.execute(
+        sql`update ${staged} set ${sql.raw(name)} = ${now.toISOString()}::timestamptz where ${sql.raw(name)} > ${now.toISOString()}::timestamptz`,
+      )
+  // also a row without a project, which would be one of a group, or of a person
+  if (TEXTS.get(table)?.has('project_id')) await tx.execute(sql`delete from ${staged} where project_id is distinct from ${projectId}::bigint`)
+  switch (table) {
+    case 'members':
+      await tx.execute(sql`delete from ${staged} where requested_at is not null or ${level} < 10`)
+      return void (await tx.execute(sql`update ${staged} set access_level = least(access_level, ${level})`))
+    case 'project_uploads': {
+      const files = JSON.stringify([...uploads].map(([secret, size]) => ({ secret, size })))
+      const came = sql`jsonb_to_recordset(${files}::jsonb) as f (secret text, size bigint)`
+      await tx.execute(sql`delete from ${staged} t where t.filename ~ '[/[:cntrl:]]' or not exists (select from ${came} where f.secret = t.secret)`)
+      return void (await tx.execute(sql`update ${staged} t set size = f.size from ${came} where f.secret = t.secret`))
+    }
+    case 'commit_statuses':
+      return void (await tx.execute(sql`update ${staged} set target_url = null where target_url !~* ${LINK}`))
+    case 'release_links':
+      return void (await tx.execute(sql`delete from ${staged} where url !~* ${LINK}`))
+  }
+}
+
+/** An address that a page may link to. */
+const LINK = '^(https?|ftp)://'
+
 async function updateProject(tx: Transaction, columns: Column[], projectId: number): Promise<void> {
   const set = columns.filter(({ name }) => !PROJECT_COLUMNS_LEFT_OUT.has(name)).map(({ name }) => `${name} = s.${name}`)
   set.push('creator_id = coalesce(s.creator_id, p.creator_id)')
@@ -339,25 +415,25 @@ async function updateProject(tx: Transaction, columns: Column[], projectId: numb
 /** Tables in which a new project has rows, which those of the archive replace. */
 const REPLACED = new Set(['protected_branches', 'protected_tags', 'project_languages', 'events', 'iid_counters'])
 /** Tables in which a new project has rows that stay beside those of the archive. */
-const JOINED = new Set(['members', 'lfs_object_projects'])
+const JOINED = new Set(['members'])
 
 async function insert(tx: Transaction, table: string, columns: Column[], projectId: number): Promise<void> {
-  if (columns.length === 0) return
-  // an object whose file has not come is not the project's
-  if (table === 'lfs_object_projects')
-    await tx.execute(sql`delete from staged_lfs_object_projects t where not exists (select from lfs_objects o where o.oid = t.oid)`)
+  // the objects whose files have come are the project's already
+  if (columns.length === 0 || table === 'lfs_object_projects') return
   if (REPLACED.has(table)) await tx.execute(sql.raw(`delete from public.${table} where project_id = ${projectId}`))
-  const names = columns.map(({ name }) => name)
-  // set when the versions are there
-  const values = names.map((name) => (table === 'merge_requests' && name === 'version_id' ? 'null' : name))
+  const names = columns.map(({ name }) => name).filter((name) => name !== 'namespace_id')
+  // versions are set when they are there, and what is rendered by who reads the archive
+  const values = names.map((name) => (table === 'merge_requests' && name === 'version_id' ? 'null' : name.endsWith('_html') ? `''` : name))
   const text = `insert into public.${table} (${names.join(', ')}) overriding system value select ${values.join(', ')} from staged_${table}${JOINED.has(table) ? ' on conflict do nothing' : ''}`
   await fitting(table, () => tx.execute(sql.raw(text)))
 }
 
-/** Counts again what depends on people who are not here, and on milestones that were those of groups. */
+/** Counts again what depends on people who are not here, and numbers, also of milestones that were those of groups. */
 async function recount(tx: Transaction, projectId: number): Promise<void> {
-  await tx.execute(sql`insert into iid_counters (project_id, kind, last) select project_id, 'milestone', max(iid) from milestones where project_id = ${projectId} group by 1
-    on conflict (project_id, kind) do update set last = greatest(iid_counters.last, excluded.last)`)
+  for (const [kind, table] of Object.entries({ issue: 'issues', merge_request: 'merge_requests', milestone: 'milestones', pipeline: 'pipelines' }))
+    await tx.execute(sql`insert into iid_counters (project_id, kind, last)
+      select project_id, ${kind}, max(iid) from ${sql.raw(table)} where project_id = ${projectId} group by 1
+      on conflict (project_id, kind) do update set last = greatest(iid_counters.last, excluded.last)`)
   for (const [table, type] of [
     ['issues', 'Issue'],
     ['merge_requests', 'MergeRequest'],

@@ -331,6 +331,104 @@ it('an import that was tried in vain says so, and keeps no archive (EX-7)', asyn
   expect(await readdir(join(there.dataDir, 'imports'))).toEqual([])
 })
 
+describe('an archive that somebody has changed', () => {
+  it('gives the project nothing that its importer could not (EX-67)', async () => {
+    const { olga, peter, admin } = to
+    const importer = await anAdmin(there.ctx)
+    const group = await aGroup(there.ctx, { creator: olga })
+    const inGroup = await aGroup(there.ctx, { creator: olga })
+    await say(there, `${inGroup.path}/members`, { user_id: importer.id, access_level: 40 }, olga)
+    const secret = anObject('of somebody else')
+    const kept = await aProject(there.ctx, { creator: olga, visibility: 'private' })
+    expect(await lfsClient(there).upload(kept.fullPath, olga, secret)).toEqual([200, 200])
+    await there.api('put', kept.path, olga).attach('avatar', PNG, 'a.png').expect(200)
+    const image = (await there.api('get', kept.path, olga).expect(200)).body.avatar_url.split('/').slice(-3).join('/')
+    const rowsOf = (data: Buffer) =>
+      data
+        .toString()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+    type Row = Record<string, unknown>
+    const ofGroup = (row?: Row) => ({ ...row, id: 990_001, project_id: null, namespace_id: group.id })
+    const evil = { description_html: '<img src=x onerror=alert(1)>' }
+    const changes: Record<string, (rows: Row[]) => Row[]> = {
+      projects: ([row]) => [{ ...row, avatar: `../../../uploads/${image}`, last_activity_at: '2999-01-01T00:00:00Z' }],
+      members: (rows) => [
+        ...rows.map((row) => ({ ...row, access_level: 50 })),
+        { ...ofGroup(rows[0]), access_level: 50, user_id: rows[0]?.['user_id'] },
+        { ...rows[0], id: 990_002, user_id: peter.id, requested_at: '2020-01-01T00:00:00Z' },
+      ],
+      labels: (rows) => [...rows.map((row) => ({ ...row, ...evil })), { ...ofGroup(rows[0]), ...evil, title: 'forged' }],
+      milestones: (rows) => [...rows, { ...ofGroup(rows[0]), iid: 99, title: 'forged' }],
+      releases: (rows) => rows.map((row) => ({ ...row, ...evil })),
+      release_links: (rows) => [...rows, { ...rows[0], id: 990_003, name: 'forged', url: 'javascript:alert(1)' }],
+      snippets: (rows) => [...rows, { ...rows[0], id: 990_004, project_id: null, title: 'forged', visibility: 20 }],
+      commit_statuses: (rows) => rows.map((row) => ({ ...row, target_url: 'javascript:alert(1)' })),
+      issues: (rows) => rows.map((row) => ({ ...row, created_at: '2999-01-01T00:00:00Z' })),
+      iid_counters: (rows) => rows.filter(({ kind }) => kind !== 'issue'),
+      lfs_object_projects: (rows) => [...rows, { ...rows[0], oid: secret.oid }],
+      project_uploads: (rows) => [...rows, { ...rows[0], id: 990_005, secret: 'f'.repeat(32), filename: '../x' }],
+    }
+    await say(here, `${project.path}/members`, { user_id: from.peter.id, access_level: 40 }, from.olga)
+    const archive = await changed(await archiveOf(here, project, from.olga), (name, data) => {
+      const table = /^rows\/(\w+)\.jsonl$/.exec(name)?.[1] ?? ''
+      const change = changes[table]
+      return change
+        ? Buffer.from(
+            change(rowsOf(data))
+              .map((row) => `${JSON.stringify(row)}\n`)
+              .join(''),
+          )
+        : data
+    })
+    await here.api('delete', `${project.path}/members/${from.peter.id}`, from.olga).expect(204)
+    const { body } = await there
+      .api('post', '/projects/import', importer)
+      .field({ path: 'forged', namespace: String(inGroup.id) })
+      .attach('file', archive, 'x')
+      .expect(201)
+    await there.api('put', `/users/${importer.id}`, admin).send({ admin: false }).expect(200)
+    await there.ctx.jobs.drain()
+    const path = `/projects/${body.id}`
+    const get = async (below: string, caller = olga) => (await there.api('get', below, caller).expect(200)).body
+    expect(await get(`${path}/import`)).toMatchObject({ import_status: 'finished', import_error: null })
+    const members = await there.ctx.db.write.execute(sql`select user_id::int, access_level from members where project_id = ${body.id}`)
+    expect(members.rows).toEqual([{ user_id: peter.id, access_level: 40 }])
+    expect((await get(`${group.path}/members`)).map(({ username }: { username: string }) => username)).toEqual(['olga'])
+    expect(await get(`${group.path}/labels`)).toEqual([])
+    expect(await get(`${group.path}/milestones`)).toEqual([])
+    expect((await get('/snippets')).filter(({ title }: { title: string }) => title === 'forged')).toEqual([])
+    const labels = await get(`${path}/labels`)
+    expect(labels.find(({ name }: { name: string }) => name === 'bug').description_html).toMatch(/A <code>bug<\/code>/)
+    const [release] = await get(`${path}/releases`)
+    expect(release.description_html).toMatch(/^<p[^>]*>notes<\/p>/)
+    expect(release.assets.links.map(({ name }: { name: string }) => name)).toEqual(['x'])
+    const [{ sha }] = await get(`${path}/pipelines`)
+    expect((await get(`${path}/repository/commits/${sha}/statuses`))[0].target_url).toBeNull()
+    const objects = await there.ctx.db.write.execute(sql`select oid from lfs_object_projects where project_id = ${body.id}`)
+    expect(objects.rows).toEqual([{ oid: LARGE.oid }])
+    const shown = await get(path)
+    expect(shown.avatar_url).toBeNull()
+    expect(new Date(shown.last_activity_at).getTime()).toBeLessThanOrEqual(there.ctx.now().getTime())
+    expect((await get(`${path}/issues`)).every(({ created_at }: { created_at: string }) => new Date(created_at) <= there.ctx.now())).toBe(true)
+    expect((await say(there, `${path}/issues`, { title: 'next' }, olga)).iid).toBe(3)
+    const uploads = await there.ctx.db.write.execute(sql`select filename from project_uploads where project_id = ${body.id}`)
+    expect(uploads.rows).toEqual([{ filename: 'hello.txt' }])
+  })
+
+  it('has no reference that is not led to a row of the project (EX-67)', async () => {
+    const known = new Set(['id', 'project_id', 'namespace_id', 'commit_id', 'discussion_id'])
+    for (const [table, { refers = {} }] of Object.entries(ARCHIVED)) {
+      if (table === 'projects') continue
+      const { rows } = await there.ctx.db.write.execute<{ name: string }>(
+        sql`select attname as name from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attname ~ '(^|_)id$'`,
+      )
+      expect([table, rows.map(({ name }) => name).filter((name) => !known.has(name) && !(name in refers))]).toEqual([table, []])
+    }
+  })
+})
+
 describe('an archive that does not fit', () => {
   const inFile = (file: string, edit: (text: string) => string) => (name: string, data: Buffer) =>
     name === file ? Buffer.from(edit(data.toString())) : data
@@ -391,6 +489,44 @@ describe('an archive that does not fit', () => {
           inFile('rows/notes.jsonl', () => '{"a":'),
         ),
       /notes: invalid input/,
+    ],
+    [
+      'has a state that there is not',
+      (archive) =>
+        changed(
+          archive,
+          inFile('rows/issues.jsonl', (text) => text.replaceAll('"state":"opened"', '"state":"ajar"')),
+        ),
+      /issues: a value of state/,
+    ],
+    [
+      'has a level that there is not',
+      (archive) =>
+        changed(
+          archive,
+          inFile('rows/protected_branches.jsonl', (text) => text.replaceAll(/"push_level":\d+/g, '"push_level":60')),
+        ),
+      /protected_branches: a value of push_level/,
+    ],
+    [
+      'has a time without end',
+      (archive) =>
+        changed(
+          archive,
+          inFile('rows/notes.jsonl', (text) => text.replaceAll(/"created_at":"[^"]*"/g, '"created_at":"infinity"')),
+        ),
+      /notes: a value of created_at/,
+    ],
+    [
+      'has a position that is a list',
+      (archive) =>
+        changed(
+          archive,
+          inFile('rows/notes.jsonl', (text) =>
+            text.replaceAll(/"position":\{[^}]*\{.*?\}\}/g, '"position":[]').replaceAll(/"position":\{/g, '"position":[],"x":{'),
+          ),
+        ),
+      /notes/,
     ],
     ['has a damaged bundle', (archive) => changed(archive, (name, data) => (name === 'project.bundle' ? data.subarray(0, 200) : data)), /repository/],
   ]

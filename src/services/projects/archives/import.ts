@@ -1,20 +1,26 @@
 import { createReadStream } from 'node:fs'
-import { copyFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { and, eq, gt } from 'drizzle-orm'
 import { z } from 'zod'
+import { actingAs } from '../../../access/actor.js'
+import { effectiveLevel } from '../../../access/can.js'
+import { getProjectFor } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { ArchiveFault, readProjectRows } from '../../../db/copies/project-archive.js'
-import { projects } from '../../../db/schema/index.js'
+import { labels, projects, releases } from '../../../db/schema/index.js'
+import { nullOnFailure } from '../../../failures.js'
 import { GitFault, TooLarge } from '../../../git/errors.js'
 import { enqueue } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { syncDirectory, writeNewFile } from '../../../lib/files/durable.js'
 import { isObjectId } from '../../../lib/files/object-store.js'
 import { branchNameFault } from '../../../rules/branch-name.js'
+import { descriptionHtml } from '../../core/description-html.js'
 import { imageFaults, storeAvatar } from '../../identity/avatars.js'
 import { ghostId } from '../../identity/ghost.js'
+import { getUser } from '../../identity/users.js'
 import { lfsLimits, storeObject } from '../../repository/lfs/objects.js'
 import { createWikiRepository, projectExists, repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
 import { beginImport, fillRepository, recordImportFailure } from '../import.js'
@@ -118,13 +124,16 @@ async function bringIn(ctx: Context, project: Project, work: string, signal: Abo
     await createWikiRepository(ctx, project)
     await ctx.git.open(wikiKeyOf(project)).fetch(bundleOf('wiki.bundle'), signal)
   }
-  await copyUploads(join(work, 'uploads'), uploadsFolder(ctx, id))
+  const uploads = await copyUploads(join(work, 'uploads'), uploadsFolder(ctx, id))
   await storeObjects(ctx, id, join(work, 'lfs'))
-  const avatar = row.avatar === null ? null : await readFile(join(work, 'avatar', row.avatar)).catch(() => null)
+  const images = await readdir(join(work, 'avatar')).catch(() => [] as string[])
+  const avatar = row.avatar !== null && images.includes(row.avatar) ? await readFile(join(work, 'avatar', row.avatar)) : null
   const shown = avatar && imageFaults(avatar).length === 0 ? await storeAvatar(ctx, 'project', id, avatar) : null
   const ghost = await ghostId(ctx)
+  const level = await levelOfImporter(ctx, project)
   await ctx.db.transaction(async (tx) => {
-    await readProjectRows(tx, join(work, 'rows'), { projectId: id, ghost })
+    await readProjectRows(tx, join(work, 'rows'), { projectId: id, ghost, level, uploads, now: ctx.now() })
+    await renderDescriptions(ctx, tx, id)
     await tx
       .update(projects)
       .set({ import_status: 'finished', import_error: null, archived: row.archived, ...(shown && { avatar: shown }) })
@@ -132,10 +141,48 @@ async function bringIn(ctx: Context, project: Project, work: string, signal: Abo
   })
 }
 
-async function copyUploads(from: string, to: string): Promise<void> {
+/** What the importer may give others at most: their own level now (EX-67). */
+async function levelOfImporter(ctx: Context, { id, creator_id }: Project): Promise<number> {
+  const importer = creator_id === null ? null : await getUser(ctx, creator_id)
+  const subject = importer && (await nullOnFailure(getProjectFor(ctx, actingAs(importer), String(id))))
+  return subject ? effectiveLevel(subject) : 0
+}
+
+/** Rows that are rendered in one step. */
+const RENDERED = 100
+
+/** Renders what is kept as HTML: that of an archive could be any (EX-67). */
+async function renderDescriptions(ctx: Context, tx: Transaction, projectId: number): Promise<void> {
+  for (const table of [labels, releases] as const)
+    for (let last = 0; ; ) {
+      const rows = await tx
+        .select({ id: table.id, description: table.description })
+        .from(table)
+        .where(and(eq(table.project_id, projectId), gt(table.id, last)))
+        .orderBy(table.id)
+        .limit(RENDERED)
+      for (const { id, description } of rows) {
+        last = id
+        if (description)
+          await tx
+            .update(table)
+            .set({ description_html: await descriptionHtml(ctx, description) })
+            .where(eq(table.id, id))
+      }
+      if (rows.length < RENDERED) break
+    }
+}
+
+/** Copies uploaded files; returns their sizes by secret. */
+async function copyUploads(from: string, to: string): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>()
   const secrets = await readdir(from).catch(() => [] as string[])
   if (secrets.length > 0) await mkdir(to, { recursive: true, mode: 0o700 })
-  for (const secret of secrets) await copyFile(join(from, secret), join(to, secret))
+  for (const secret of secrets) {
+    await copyFile(join(from, secret), join(to, secret))
+    sizes.set(secret, (await stat(join(to, secret))).size)
+  }
+  return sizes
 }
 
 async function storeObjects(ctx: Context, id: number, folder: string): Promise<void> {
