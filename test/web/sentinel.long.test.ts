@@ -5,6 +5,7 @@ import { CALLERS, MATRIX } from '../access/matrix.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { addressOf, asking, bare, type Place } from '../support/site-walk.js'
 
 const t = testApp()
 /** Stands in hidden things only. */
@@ -96,48 +97,12 @@ beforeAll(async () => {
   }
 })
 
-interface Place {
-  project: string
-  group: string
-  user: string
-}
-
-/** The address of a page or form of a place. */
-function addressOf(at: string, { project, group, user }: Place): string {
-  const path = at
-    .replace(/^P(?=\/|$)/, `/${project}`)
-    .replace(/^G(?=\/|$)/, `/groups/${group}`)
-    .replace(/^U(?=\/|$)/, `/${user}`)
-  return path
-    .replace(/:[a-z_]+\([^)]*\)|:[a-z_]+/g, (name) => ({ ':username': keeper.username, ':sha': 'main' })[name] ?? '1')
-    .replace('*', 'main/a.txt')
-}
-
 const shownPlace = (): Place => ({ project: open.fullPath, group: groupPath, user: keeper.username })
 /** Nothing of these is there for those outside; of the second, for no caller. */
 const hiddenPlace = (): Place => ({ project: hidden.fullPath, group: hiddenGroup, user: keeper.username })
 const gonePlace = (): Place => ({ project: `${hidden.fullPath.split('/')[0]}/gone`, group: 'gone-group', user: keeper.username })
 
-/** What a browser with these cookies gets, without following redirects. */
-async function heard(browser: TestBrowser, path: string, form?: { method: string }): Promise<{ status: number; text: string }> {
-  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('; ')
-  const token = String(browser.page?.$('[name=authenticity_token]').first().val() ?? '')
-  const answer = await fetch(t.url + path, {
-    redirect: 'manual',
-    headers: { accept: 'text/html', cookie },
-    ...(form && { method: 'POST', body: new URLSearchParams({ authenticity_token: token, _method: form.method }) }),
-  })
-  return { status: answer.status, text: `${answer.headers.get('location') ?? ''}\n${await answer.text()}` }
-}
-
-/** A page without its own address and what is new in each answer. */
-const bare = ({ status, text }: { status: number; text: string }, { project, group }: Place) =>
-  `${status} ${text}`
-    .replaceAll(encodeURIComponent(project), 'PLACE')
-    .replaceAll(encodeURIComponent(group), 'PLACE')
-    .replaceAll(project, 'PLACE')
-    .replaceAll(group, 'PLACE')
-    .replace(/name="(authenticity_token|form_key)" value="[^"]*"/g, '')
+const heard = (browser: TestBrowser, path: string, form?: { method: string }) => asking(t.url)(browser, path, form && { _method: form.method })
 
 const QUERIES = ['', `?search=${SENTINEL.slice(0, 5)}&state=all&scope=all`, '?type=issues&term=zyz', '?sort=title_asc&page=1']
 /** Those that the page reads something of; the first for every page. */
