@@ -101,7 +101,7 @@ async function forbidden() {
         report(node, 'SQL from text is built in db only')
       if (ts.isPropertyAccessExpression(node) && node.name.text === 'redirect' && ts.isCallExpression(node.parent) && path !== REDIRECTS)
         report(node, `only ${REDIRECTS} redirects (SEC-335)`)
-      if (ts.isStringLiteralLike(node) && /^location$/i.test(node.text) && ts.isCallExpression(node.parent) && path !== REDIRECTS)
+      if (ts.isStringLiteralLike(node) && /^location$/i.test(node.text) && isHeaderSet(node.parent) && path !== REDIRECTS)
         report(node, `only ${REDIRECTS} redirects (SEC-335)`)
       if (ts.isPropertyAccessExpression(node) && node.getText() === 'URL.canParse') report(node, 'parseUrl: Node 20 and 22 answer wrongly')
       ts.forEachChild(node, visit)
@@ -111,6 +111,7 @@ async function forbidden() {
   return { ok: faults.length === 0 && files > 0, output: files > 0 ? faults.join('\n') : 'it read no file' }
 }
 
+const isHeaderSet = (node) => ts.isCallExpression(node) && /\.(?:header|setHeader)$/.test(node.expression.getText())
 const isModuleName = (node) => ts.isImportDeclaration(node.parent) || ts.isCallExpression(node.parent)
 const isTypeImport = (node) => ts.isImportDeclaration(node) && node.importClause?.isTypeOnly === true
 
