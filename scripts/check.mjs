@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
@@ -153,6 +153,27 @@ async function words() {
   return { ok: faults.length === 0 && read.length > 0, output: read.length > 0 ? faults.join('\n') : 'it read no file' }
 }
 
+/** Comments name files that are there, and no doc comment hides the one before it; the first in a file may be about the file. */
+async function comments() {
+  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' }).split('\n')
+  const read = files.filter((path) => /^(src|test|testing|bench|scripts)\/.*\.([cm]?[jt]s|tsx)$/.test(path) && existsSync(join(root, path)))
+  const faults = read.flatMap((path) => {
+    const text = readFileSync(join(root, path), 'utf8')
+    const lineOf = (index) => text.slice(0, index).split('\n').length
+    const hidden = [...text.matchAll(/\*\/[ \t]*\n\s*\/\*\*/g)].filter(({ index }) => /\/\*\*/.test(text.slice(0, text.lastIndexOf('/**', index))))
+    const named = [...text.matchAll(/^[^'"`\n]*?(?:^\s*\*|\/\*\*|\/\/)(.*)$/gm)].flatMap(({ index, 1: comment }) =>
+      [...comment.matchAll(/(?<![\w/.@-])(?:[\w-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:tsx?|mjs|sql)\b/g)].map(([name]) => ({ index, name })),
+    )
+    return [
+      ...hidden.map(({ index }) => `${path}:${lineOf(index)} two doc comments in a row`),
+      ...named
+        .filter(({ name }) => !files.some((each) => each === name || each.endsWith(`/${name}`)))
+        .map(({ index, name }) => `${path}:${lineOf(index)} names ${name}, which is not there`),
+    ]
+  })
+  return { ok: faults.length === 0 && read.length > 0, output: read.length > 0 ? faults.join('\n') : 'it read no file' }
+}
+
 /** What runs is in `dependencies`, also when it is bundled, and nothing else. */
 async function dependencies() {
   const { inputs } = await bundles()
@@ -199,6 +220,7 @@ const allChecks = () => ({
   dependencies,
   'forbidden things': forbidden,
   words,
+  comments,
   rules,
   settings,
   reference,

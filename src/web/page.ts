@@ -132,7 +132,7 @@ export interface PageCall<Subject, Signed extends boolean, Input> {
 
 /**
  * A page or a form as data, like an endpoint of the API. `at` is its address: `/users/sign_in`, or below a project `P`, a
- * group `G` or a user `U`, as `P/-/tree/*`. Read only by `serve.ts` and by tests.
+ * group `G` or a user `U`, as `P/-/tree/*`. Read by `site.ts`, `call.ts` and tests.
  */
 export interface Page {
   at: string

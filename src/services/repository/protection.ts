@@ -103,7 +103,6 @@ export class Protections {
   }
 }
 
-/** Whether the caller has a required access level; 0 excludes everyone, even administrators. */
 /**
  * The protection of the first default branch: that of the group, or of the settings; 0: none, 1: developers push, 2:
  * maintainers push and merge, 3: developers merge (GR-52).
@@ -114,6 +113,7 @@ export const defaultProtection = ({ namespace }: { namespace: Pick<Namespace, 'd
 /** Whether only maintainers may push to a project without branches. */
 export const protectsEmpty = (project: Pick<Project, 'namespace'>, settings: Settings) => defaultProtection(project, settings) >= 2
 
+/** Whether the caller has a required access level; 0 excludes everyone, even administrators. */
 export const reaches = (subject: ProjectSubject, level: number) => level > 0 && effectiveLevel(subject) >= level
 
 /** Whether the caller may push to a branch: `can_push` of a branch, and the check of the commits API (C-28). */
