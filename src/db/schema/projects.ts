@@ -25,6 +25,8 @@ export const projects = pgTable(
     default_branch: text().notNull(),
     /** Whether the repository has no branch. */
     empty_repo: boolean().notNull().default(true),
+    /** Whether its wiki has a repository, which is created with the first page (SEC-420). */
+    has_wiki: boolean().notNull().default(false),
     archived: boolean().notNull().default(false),
     issues_access_level: feature(),
     merge_requests_access_level: feature(),
