@@ -19,6 +19,7 @@ import { ZERO } from '../../src/git/types.js'
 import type { Fault } from '../../src/services/operations/doctor/fault.js'
 import { fileSystems } from '../../src/services/operations/doctor/file-systems.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
+import { recordWikis } from '../../src/services/operations/record-wikis.js'
 import { checkRepositories } from '../../src/services/operations/repository-checks.js'
 import { testApp } from '../support/app.js'
 import { directoryOf, gitClient, gitOut } from '../support/clients/git-client.js'
@@ -338,6 +339,72 @@ describe('what the doctor finds and repairs', () => {
     for (const name of await readdir(folder)) await writeFile(join(folder, name), 'no image')
     expect((await repaired('unreadable avatar', `${kind} ${id}`)).done).toBe('taken away')
     expect((await api('get', path).expect(200)).body.avatar_url).toBe(kind === 'user' ? drawnOf(user) : null)
+  })
+
+  it('a missing avatar is named, and taken away (SEC-420)', async () => {
+    const one = await make()
+    const dot = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+    await t.api('put', one.path, owner).attach('avatar', dot, 'dot.gif').expect(200)
+    await t.ctx.jobs.drain()
+    await rm(join(t.dataDir, 'uploads', 'project', String(one.id)), { recursive: true })
+    expect(await repaired('unreadable avatar', project(one))).toEqual({
+      text: expect.stringMatching(/^[0-9a-f]{16}\.gif is missing/),
+      done: 'taken away',
+    })
+  })
+
+  it('an upload whose file is missing or has another size (SEC-420)', async () => {
+    const one = await make()
+    const upload = async (name: string) => {
+      const { url } = (await t.api('post', `${one.path}/uploads`, owner).attach('file', Buffer.from('text'), name).expect(201)).body
+      return join(t.dataDir, 'uploads', 'files', String(one.id), url.split('/')[2])
+    }
+    const [lost, cut, kept] = [await upload('lost.txt'), await upload('cut.txt'), await upload('kept.txt')]
+    expect(await found()).toEqual([])
+    await rm(lost)
+    await writeFile(cut, 'te')
+    const secret = (path: string) => path.split('/').at(-1)
+    expect(await found()).toEqual([
+      { kind: 'damaged upload', of: project(one), text: `lost.txt (${secret(lost)}) is not there; it must come from a backup`, repair: null },
+      {
+        kind: 'damaged upload',
+        of: project(one),
+        text: `cut.txt (${secret(cut)}) has 2 bytes instead of 4; it must come from a backup`,
+        repair: null,
+      },
+    ])
+    await rm(join(t.dataDir, 'uploads', 'files'), { recursive: true })
+    expect((await found()).map(({ text }) => text.split(' ')[0])).toEqual(['lost.txt', 'cut.txt', 'kept.txt'])
+    await mkdir(join(t.dataDir, 'uploads', 'files', String(one.id)), { recursive: true })
+    for (const path of [lost, cut, kept]) await writeFile(path, 'text')
+  })
+
+  it('a missing wiki, which nobody replaces by an empty one unseen (SEC-420)', async () => {
+    const [one, without] = [await make(), await make()]
+    await t.api('post', `${one.path}/wikis`, owner).send({ title: 'home', content: 'x' }).expect(201)
+    await t.ctx.jobs.drain()
+    const wiki = directoryOf(t, one.id, 'wiki')
+    await rename(wiki, join(t.dataDir, 'away'))
+    // neither a read, a write nor a clone makes an empty wiki of it
+    await t.api('post', `${one.path}/wikis`, owner).send({ title: 'other', content: 'x' }).expect(503)
+    await expect(client.cloned(client.url(`${one.fullPath}.wiki`, owner))).rejects.toThrow()
+    expect(await found()).toMatchObject([{ kind: 'missing repository', of: `wiki of ${project(one)}`, text: 'its repository is not there' }])
+    await rename(join(t.dataDir, 'away'), wiki)
+    expect(await found()).toEqual([])
+    await rm(wiki, { recursive: true })
+    expect((await repaired('missing repository', `wiki of ${project(one)}`)).done).toContain('empty')
+    await t.api('post', `${one.path}/wikis`, owner).send({ title: 'other', content: 'x' }).expect(201)
+    await t.api('post', `${without.path}/wikis`, owner).send({ title: 'home', content: 'x' }).expect(201)
+  })
+
+  it('a wiki of an older version, or whose creation was killed, is recorded by the service (SEC-420)', async () => {
+    const one = await make()
+    await t.api('post', `${one.path}/wikis`, owner).send({ title: 'home', content: 'x' }).expect(201)
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.update(projects).set({ has_wiki: false })
+    await recordWikis(t.ctx)
+    await rm(directoryOf(t, one.id, 'wiki'), { recursive: true })
+    await repaired('missing repository', `wiki of ${project(one)}`)
   })
 
   /** A project with one pack, damaged by `damage` while `check` looks, and put right after it. */

@@ -7,7 +7,7 @@ import { isUnavailable } from '../../lib/unavailable.js'
 import { maintainWikiSoon } from '../content/wikis.js'
 import { fillRepository } from '../projects/import.js'
 import { repositoryLimit } from '../repository/quotas.js'
-import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
+import { createWikiRepository, repositoryOf, wikiKeyOf } from '../repository/repositories.js'
 import { removeDefaultProtection } from './configuration.js'
 import { CannotImport, importItem, type Write } from './items.js'
 import { importLfsObjects } from './lfs.js'
@@ -115,7 +115,7 @@ async function fillProjectRepository(run: Run, project: ProjectStorage, source: 
 
 async function fillWiki({ ctx, ...run }: Run, project: ProjectStorage, source: FetchSource): Promise<void> {
   const key = wikiKeyOf(project)
-  await ctx.git.create(key, ctx.config.defaultBranch)
+  await createWikiRepository(ctx, project)
   const repository = ctx.git.open(key)
   const head = await repository.remoteHead(source, run.signal)
   await repository.fetch(source, deadline(run), { bytes: (await repositoryLimit(ctx)) ?? undefined })

@@ -13,6 +13,7 @@ import { dropExpiredObjects } from '../repository/lfs/unreferenced.js'
 import { resolveAbandonedIntents } from '../repository/push/recovery.js'
 import { dueDeletions } from './due-deletions.js'
 import { clearOrphans } from './orphans.js'
+import { recordWikis } from './record-wikis.js'
 import { checkRepositories } from './repository-checks.js'
 
 /**
@@ -57,6 +58,7 @@ const daily = (kind: string, run: (ctx: Context) => Promise<void>) =>
 
 const orphans = daily('orphan repositories', clearOrphans)
 const unnamedObjects = daily('unnamed LFS objects', removeOrphanedObjects)
+const wikis = daily('record wikis', recordWikis)
 const unreferencedObjects = daily('unreferenced LFS objects', dropExpiredObjects)
 
 const repositoryChecks = defineJob({
@@ -92,6 +94,7 @@ export const recoveryJobs = [
   orphans,
   unnamedObjects,
   unreferencedObjects,
+  wikis,
   repositoryChecks,
   expiredMemberships,
   dueDeletions,
@@ -112,7 +115,7 @@ export async function recover(ctx: Context): Promise<void> {
     await removeStalledUploads(ctx, 0)
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
-  await runNow(ctx, [...UNFINISHED_WORK_JOBS, leftovers, orphans, expiredMemberships], START_DELAY_MS)
+  await runNow(ctx, [...UNFINISHED_WORK_JOBS, leftovers, orphans, wikis, expiredMemberships], START_DELAY_MS)
   scheduleLeftoverCleanups(ctx)
 }
 

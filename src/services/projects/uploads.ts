@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { and, eq, isNull, sql } from 'drizzle-orm'
@@ -129,6 +129,16 @@ export async function readUpload(
   })
   return file && createReadStream('', { fd: file, ...part })
 }
+
+/** The bytes that the file of an upload has; null when it is missing. */
+export const storedSize = (ctx: Context, projectId: number, secret: string): Promise<number | null> =>
+  stat(join(uploadsFolder(ctx, projectId), secret)).then(
+    ({ size }) => size,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null
+      throw error
+    },
+  )
 
 /** Removes all uploads of a project. */
 export async function removeUploads(ctx: Context, projectId: number): Promise<void> {

@@ -1,8 +1,9 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import type { Database } from '../../db/client.js'
 import { projects } from '../../db/schema/index.js'
+import { RepositoryMissing } from '../../git/errors.js'
 import type { GitRepository, RepositoryKey, Signature } from '../../git/types.js'
 import { lockSource } from '../groups/members.js'
 
@@ -31,14 +32,24 @@ export async function unlessRemoved(ctx: Context, projectId: number, work: () =>
 }
 
 /**
- * Creates a wiki repository if it is missing. The project row is locked meanwhile, so that a concurrent removal either
- * comes first or also removes the new repository.
+ * Creates a wiki repository if the project has none yet; RepositoryMissing if it had one, so that a lost wiki is not
+ * replaced by an empty one (SEC-420). The project row is locked meanwhile, so that a concurrent removal either comes
+ * first or also removes the new repository.
  */
 export async function createWikiRepository(ctx: Context, project: { id: number; storage: string }): Promise<void> {
   const key = wikiKeyOf(project)
   if (await ctx.git.exists(key)) return
   await ctx.db.transaction(async (tx) => {
     await lockSource(tx, { kind: 'project', id: project.id })
+    // a concurrent call waits here for the one that creates it
+    const { rowCount } = await tx
+      .update(projects)
+      .set({ has_wiki: true })
+      .where(and(eq(projects.id, project.id), eq(projects.has_wiki, false)))
+    if (rowCount === 0 && !(await ctx.git.exists(key))) {
+      ctx.log.error({ repository: key }, 'a repository is missing')
+      throw new RepositoryMissing()
+    }
     await ctx.git.create(key, ctx.config.defaultBranch)
   })
 }

@@ -1,10 +1,11 @@
 import type { Context } from '../../../context.js'
 import type { Check } from './fault.js'
 import { fileSystems } from './file-systems.js'
+import { avatars, uploads } from './files.js'
 import { leftovers } from './leftovers.js'
 import { lfs } from './lfs.js'
 import { type DoctorOptions, orphans, repositories } from './repositories.js'
-import { avatars, counters } from './rows.js'
+import { counters } from './rows.js'
 import { secrets } from './secrets.js'
 
 /**
@@ -19,6 +20,7 @@ export async function* faults(ctx: Context, options: DoctorOptions = {}): Check 
   yield* orphans(ctx)
   yield* counters(ctx)
   yield* avatars(ctx)
+  yield* uploads(ctx)
   yield* secrets(ctx)
   yield* lfs(ctx, options)
 }

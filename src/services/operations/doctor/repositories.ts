@@ -16,7 +16,9 @@ import { mergeRequestFaults } from './merge-requests.js'
 /** The number of projects read in one query. */
 const BATCH_SIZE = 500
 
-type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo'>
+const MADE_ANEW = 'made anew, empty: what was in it must come from a backup or from a clone'
+
+type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo' | 'has_wiki'>
 
 export interface DoctorOptions {
   /** Reads all objects completely; otherwise only those of repositories that were found damaged before. */
@@ -31,7 +33,13 @@ export async function* repositories(ctx: Context, options: DoctorOptions): Check
   let done = 0
   for (let last = 0; ; ) {
     const batch = await ctx.db.write
-      .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch, empty_repo: projects.empty_repo })
+      .select({
+        id: projects.id,
+        storage: projects.storage,
+        default_branch: projects.default_branch,
+        empty_repo: projects.empty_repo,
+        has_wiki: projects.has_wiki,
+      })
       .from(projects)
       .where(gt(projects.id, last))
       .orderBy(projects.id)
@@ -56,7 +64,7 @@ async function* repositoryFaults(ctx: Context, project: Project, options: Doctor
     const repair = async () => {
       await ctx.git.create(key, project.default_branch)
       await ctx.db.write.update(projects).set({ empty_repo: true, commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
-      return 'made anew, empty: what was in it must come from a backup or from a clone'
+      return MADE_ANEW
     }
     yield { kind: 'missing repository', of, text: 'its repository is not there', repair }
     return
@@ -79,6 +87,12 @@ async function* repositoryFaults(ctx: Context, project: Project, options: Doctor
       else await opened.updateRefs([{ ref: name, old: oid, new: ZERO }])
       return 'removed'
     })
+  } else if (project.has_wiki) {
+    const repair = async () => {
+      await ctx.git.create(wiki, ctx.config.defaultBranch)
+      return MADE_ANEW
+    }
+    yield { kind: 'missing repository', of: `wiki of ${of}`, text: 'its repository is not there', repair }
   }
 }
 

@@ -1,18 +1,6 @@
-import { isNotNull, type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import {
-  awardEmoji,
-  issues,
-  lfsObjectProjects,
-  lfsObjects,
-  mergeRequests,
-  namespaces,
-  notes,
-  projectStars,
-  projects,
-  users,
-} from '../../../db/schema/index.js'
-import { type AvatarKind, imageFaults, readAvatar, removeAvatar } from '../../identity/avatars.js'
+import { awardEmoji, issues, lfsObjectProjects, lfsObjects, mergeRequests, notes, projectStars, projects } from '../../../db/schema/index.js'
 import type { Check } from './fault.js'
 
 interface Counter {
@@ -77,30 +65,4 @@ export async function* counters(ctx: Context): Check {
       yield { kind: 'wrong counter', of: `${kind} ${id}`, text: `${column} is ${stored}, and there are ${found}`, repair }
     }
   }
-}
-
-/** Avatars whose files are missing or are not images. */
-export async function* avatars(ctx: Context): Check {
-  const kinds = [
-    { kind: 'user', table: users, column: users.avatar_file },
-    { kind: 'project', table: projects, column: projects.avatar },
-    { kind: 'group', table: namespaces, column: namespaces.avatar },
-  ] as const
-  for (const { kind, table, column } of kinds) {
-    const rows = await ctx.db.write.select({ id: table.id, name: column }).from(table).where(isNotNull(column)).orderBy(table.id)
-    for (const { id, name } of rows) {
-      if (await isReadable(ctx, kind, id, name as string)) continue
-      const repair = async () => {
-        await ctx.db.write.execute(sql`update ${table} set ${sql.identifier(column.name)} = null where id = ${id}`)
-        await removeAvatar(ctx, kind, id)
-        return 'taken away'
-      }
-      yield { kind: 'unreadable avatar', of: `${kind} ${id}`, text: `${name} is missing or no image`, repair }
-    }
-  }
-}
-
-async function isReadable(ctx: Context, kind: AvatarKind, id: number, name: string): Promise<boolean> {
-  const image = await readAvatar(ctx, kind, id, name).catch(() => null)
-  return image !== null && imageFaults(image.data).length === 0
 }
