@@ -57,6 +57,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. The application does not start with a route that has no policy (SEC-6). */
     policy?: string
+    /** Names of parameters that are paths, whose bytes need not be UTF-8 (RF-109). */
+    paths?: ReadonlySet<string>
   }
   interface FastifyInstance {
     drain: Drain
@@ -236,7 +238,7 @@ function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof ref
   })
   app.addHook('preParsing', async (request) => {
     // not in the router, where an error thrown by a parser would end the process
-    request.query = parseForm((request.query as { text: string }).text)
+    request.query = parseForm((request.query as { text: string }).text, request.routeOptions.config.paths)
     prepareBody(request.raw)
   })
 }

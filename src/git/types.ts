@@ -93,6 +93,9 @@ export interface RefUpdate {
 export interface FileDiff {
   old_path: string
   new_path: string
+  /** The paths for a URL, where they are not UTF-8 (see `lib/text/byte-path.ts`). */
+  encoded_old_path?: string
+  encoded_new_path?: string
   /** `0` if the file does not exist on this side. */
   a_mode: string
   b_mode: string

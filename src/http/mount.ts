@@ -6,12 +6,13 @@ import { CHAIN_HEADER, checkChain, openChain } from '../access/hook-chain.js'
 import { afterStorageMove } from '../access/storage-move.js'
 import { unlessRemoved } from '../access/unless-removed.js'
 import { type Context, withOrigin } from '../context.js'
-import { preconditionFailed, unauthenticated } from '../failures.js'
+import { invalidInput, preconditionFailed, unauthenticated } from '../failures.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { runInHookChain } from '../lib/async/hook-chain.js'
 import { originOf } from '../lib/origin.js'
 import { shareOf } from '../lib/share.js'
+import { hasBytes, textOfRouter } from '../lib/text/byte-path.js'
 import { Content, sendContent } from './content.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
@@ -19,7 +20,7 @@ import { joinBags, type ParameterBag } from './form.js'
 import { listBody, renderElements } from './list-body.js'
 import type { Section } from './openapi/document.js'
 import { pageHeaders } from './page.js'
-import { parseInput, refuseUnsupported } from './params.js'
+import { parseInput, pathNames, refuseUnsupported } from './params.js'
 import { sendRateLimitHeaders } from './rate-limit-headers.js'
 import { Rendered } from './rendered-cache.js'
 import type { View } from './view.js'
@@ -43,12 +44,14 @@ export const family: FastifyPluginCallback<FamilyOptions> = (app, { ctx, queues,
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
     const ownHead = method === 'GET' && endpoints.some((other) => other.method === 'HEAD' && other.path === path)
+    const paths = pathNames(declared.input)
     app.route({
       method: method as HTTPMethods,
       exposeHeadRoute: method === 'GET' && !ownHead,
       url: path,
-      config: { policy: access.rule },
+      config: { policy: access.rule, paths },
       onRequest: (request, reply, next) => {
+        readPathParameters(request.params as ParameterBag, paths)
         request.admit = () => admit(ctx, declared, request, reply)
         next()
       },
@@ -57,6 +60,15 @@ export const family: FastifyPluginCallback<FamilyOptions> = (app, { ctx, queues,
     })
   }
   done()
+}
+
+/** The router takes bytes that are not UTF-8 as characters, see `urlForRouter`; only a path may have them (RF-109). */
+function readPathParameters(params: ParameterBag, paths: ReadonlySet<string>): void {
+  for (const [name, value] of Object.entries(params)) {
+    const text = textOfRouter(String(value))
+    if (hasBytes(text) && !paths.has(name)) throw invalidInput('the URL is not valid')
+    params[name] = text
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { encodePath, urlOfRouter } from '../lib/text/byte-path.js'
 import type { Keyset, PageAnswer } from './endpoint.js'
 import { isBag, type ParameterBag, repeatedValuesOf } from './form.js'
 
@@ -45,7 +46,7 @@ function keysetHeaders({ sort, last }: Keyset, base: string, parameters: Paramet
  * that would end the link early are escaped (SEC-70).
  */
 const pathOf = ({ raw }: FastifyRequest) =>
-  (raw.url?.split('?', 1)[0] ?? '')
+  urlOfRouter(raw.url?.split('?', 1)[0] ?? '')
     .replace(/^https?:\/\/[^/]*/i, '')
     .replace(/\/{2,}/g, '/')
     .replace(/\/$/, '')
@@ -72,4 +73,4 @@ function append(pairs: string[], name: string, value: unknown): void {
   else pairs.push(value === null ? encode(name) : `${encode(name)}=${encode(String(value))}`)
 }
 
-const encode = (text: string) => encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+const encode = (text: string) => encodePath(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)

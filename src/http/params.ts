@@ -32,6 +32,13 @@ const ANY_INTEGERS = [
 /** Text; JSON numbers and booleans become text (G-51). Empty text is a value (G-46). */
 export const str = () => z.preprocess(nullToUndefined, shownAs(z.union(TEXTS, INVALID), { type: 'string' }))
 
+/** A path of a repository: in a URL its bytes need not be UTF-8, and are taken as they are (RF-109). */
+export const gitPath = () => z.preprocess(nullToUndefined, shownAs(z.union(TEXTS, INVALID), { type: 'string' }, { path: true }))
+
+/** The names of parameters that are paths. */
+export const pathNames = (schema: z.ZodObject): ReadonlySet<string> =>
+  new Set(Object.keys(schema.shape).filter((name) => shownOf(schema.shape[name] as z.ZodType).path))
+
 /** Text that must not be blank or null if it is given (MR-46, MR-47). */
 export const filledIn = () =>
   z.preprocess(

@@ -14,6 +14,8 @@ interface Shown {
   several?: boolean
   /** Whether it accepts several values, but usually gets a single one. */
   single?: boolean
+  /** A path, whose bytes in a URL need not be UTF-8. */
+  path?: boolean
   /** A file of a multipart body. */
   file?: boolean
 }

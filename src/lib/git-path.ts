@@ -1,3 +1,5 @@
+import { bytesOfPath, hasBytes } from './text/byte-path.js'
+
 /**
  * Why a path cannot name a file of a commit: it is blank, a `..` leads out of the tree, or Git or some file system
  * would reject it.
@@ -26,8 +28,8 @@ export function checkPath(path: string): PathFault | null {
   if (path.length > MAX_EXAMINED) return 'invalid'
   const parts = path.split('/')
   if (parts.some(isParentReference)) return 'traversal'
-  if (parts.length > 128 || Buffer.byteLength(path) > 4096 || !isWellFormed(path) || /\p{Cc}/u.test(path)) return 'invalid'
-  return parts.every((part) => part !== '' && part !== '.' && Buffer.byteLength(part) <= 255 && !namesGitDirectory(part)) ? null : 'invalid'
+  if (parts.length > 128 || byteLength(path) > 4096 || !isWellFormed(path) || /\p{Cc}/u.test(path)) return 'invalid'
+  return parts.every((part) => part !== '' && part !== '.' && byteLength(part) <= 255 && !namesGitDirectory(part)) ? null : 'invalid'
 }
 
 /**
@@ -60,6 +62,9 @@ function foldsTo(name: string, folded: string) {
   return name.replace(IGNORED_BY_HFS, '').replace(/[A-Z]/g, (letter) => letter.toLowerCase()) === folded
 }
 
-function isWellFormed(text: string) {
-  return !/\p{Surrogate}/u.test(text)
+const byteLength = (path: string) => (hasBytes(path) ? bytesOfPath(path).length : Buffer.byteLength(path))
+
+/** Whether a path is text; a surrogate may stand for a byte of it, see `byte-path.ts`. */
+function isWellFormed(path: string) {
+  return !/(?![\udc80-\udcff])\p{Surrogate}/u.test(path)
 }

@@ -5,6 +5,7 @@ import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { readerFor } from '../../src/git/reading/reader.js'
 import { readResources } from '../../src/git/reading/resources.js'
 import type { Diff, DiffLimits, FileDiff } from '../../src/git/types.js'
+import { encodePath, pathOfBytes } from '../../src/lib/text/byte-path.js'
 import type { TestCommit, TestFile } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
 import { seeds } from '../support/rounds.js'
@@ -19,6 +20,9 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
   const fields = repository.gitBytes(['diff-tree', '-r', '-M', '--raw', '-z', from, to]).toString('latin1').split('\0')
   const files: (FileDiff & { sort: string; status: string })[] = []
   const text = (latin: string) => Buffer.from(latin, 'latin1').toString('utf8')
+  // the name for a URL, where it is not UTF-8 (RF-109)
+  const encoded = (field: string, latin: string) =>
+    text(latin).includes('\ufffd') ? { [field]: encodePath(pathOfBytes(Buffer.from(latin, 'latin1'))) } : {}
   while (fields.length > 1) {
     const [a = '', b = '', , , status = ''] = (fields.shift() as string).slice(1).split(' ')
     const old = fields.shift() as string
@@ -50,6 +54,8 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
       status,
       old_path: text(old),
       new_path: text(now),
+      ...encoded('encoded_old_path', old),
+      ...encoded('encoded_new_path', now),
       a_mode: a === '000000' ? '0' : a,
       b_mode: b === '000000' ? '0' : b,
       new_file: status === 'A',

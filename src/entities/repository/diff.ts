@@ -1,11 +1,14 @@
 import { z } from 'zod'
 import type { Rendered } from '../../http/rendered-cache.js'
+import { encodedPath } from './encoded-path.js'
 
 /** One file of a diff (C-53 to C-55); `git/` returns this shape already. */
 export const Diff = z
   .strictObject({
     old_path: z.string(),
     new_path: z.string(),
+    encoded_old_path: encodedPath(),
+    encoded_new_path: encodedPath(),
     a_mode: z.string(),
     b_mode: z.string(),
     new_file: z.boolean(),

@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import { encodePath, hasBytes, shownPath } from '../../lib/text/byte-path.js'
 import type { FileMetadata, FileRecord } from '../../services/repository/files.js'
+import { encodedPath } from './encoded-path.js'
 
 const head = {
   file_name: z.string(),
   file_path: z.string(),
+  encoded_path: encodedPath(),
   size: z.int(),
   encoding: z.literal('base64'),
   content_sha256: z.string(),
@@ -18,12 +21,13 @@ export const File = z.strictObject({ ...head, content: z.string() }).meta({ id: 
 
 /** The response to a write (RF-5). */
 export const FileChange = z
-  .strictObject({ file_path: z.string(), branch: z.string() })
+  .strictObject({ file_path: z.string(), encoded_path: encodedPath(), branch: z.string() })
   .meta({ id: 'FileChange', description: 'The file and branch of a change.' })
 
 const facts = (file: FileMetadata) => ({
   file_name: file.path.slice(file.path.lastIndexOf('/') + 1),
   file_path: file.path,
+  ...(file.bytePath !== undefined && { encoded_path: encodePath(file.bytePath) }),
   size: file.size,
   encoding: 'base64' as const,
   content_sha256: file.sha256,
@@ -36,6 +40,10 @@ const facts = (file: FileMetadata) => ({
 
 export function presentFile(file: FileRecord): z.infer<typeof File> {
   return { ...facts(file), content: file.content.toString('base64') }
+}
+
+export function presentChange(path: string, branch: string): z.infer<typeof FileChange> {
+  return { file_path: shownPath(path), ...(hasBytes(path) && { encoded_path: encodePath(path) }), branch }
 }
 
 /** Metadata of a file as headers; characters that are not printable ASCII are percent-encoded (RF-2, SEC-70). */

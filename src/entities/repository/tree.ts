@@ -1,12 +1,21 @@
 import { z } from 'zod'
 import type { TreeEntry as GitTreeEntry } from '../../git/types.js'
+import { encodePath } from '../../lib/text/byte-path.js'
+import { encodedPath } from './encoded-path.js'
 
 export const TreeEntry = z
-  .strictObject({ id: z.string(), name: z.string(), type: z.enum(['tree', 'blob', 'commit']), path: z.string(), mode: z.string() })
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    type: z.enum(['tree', 'blob', 'commit']),
+    path: z.string(),
+    encoded_path: encodedPath(),
+    mode: z.string(),
+  })
   .meta({ id: 'TreeEntry', description: 'An entry of a folder.' })
 
-export function presentTreeEntry({ oid, name, type, path, mode }: GitTreeEntry): z.infer<typeof TreeEntry> {
-  return { id: oid, name, type, path, mode }
+export function presentTreeEntry({ oid, name, type, path, bytePath, mode }: GitTreeEntry): z.infer<typeof TreeEntry> {
+  return { id: oid, name, type, path, ...(bytePath !== undefined && { encoded_path: encodePath(bytePath) }), mode }
 }
 
 export const Blob = z

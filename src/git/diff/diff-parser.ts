@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+import { encodePath, pathOfBytes } from '../../lib/text/byte-path.js'
 import type { Diff, DiffLimits, FileDiff } from '../types.js'
 
 /** One line of `--raw -z`. */
@@ -306,6 +308,8 @@ function fileOf({ oldMode, newMode, status, oldPath, newPath }: RawChange, diff:
   return {
     old_path: oldPath.toString('utf8'),
     new_path: newPath.toString('utf8'),
+    ...(!isUtf8(oldPath) && { encoded_old_path: encodePath(pathOfBytes(oldPath)) }),
+    ...(!isUtf8(newPath) && { encoded_new_path: encodePath(pathOfBytes(newPath)) }),
     a_mode: oldMode === '000000' ? '0' : oldMode,
     b_mode: newMode === '000000' ? '0' : newMode,
     new_file: status === 'A',

@@ -1,4 +1,5 @@
 import { namesGitFile } from '../../lib/git-path.js'
+import { bytesOfPath } from '../../lib/text/byte-path.js'
 import type { Change, ChangeFault, Oid } from '../types.js'
 import type { ObjectType } from './cat-file.js'
 import type { ObjectBuffer } from './object-buffer.js'
@@ -181,7 +182,7 @@ class WorkingTree {
 }
 
 function split(path: string) {
-  const parents = path.split('/').map((part) => Buffer.from(part, 'utf8').toString('latin1'))
+  const parents = path.split('/').map((part) => bytesOfPath(part).toString('latin1'))
   const name = parents.pop() as string
   return { parents, name }
 }

@@ -37,6 +37,9 @@ function lengthAt(bytes: Buffer, at: number): number {
   return at + length <= bytes.length ? length : 0
 }
 
+/** A path as it is shown: bytes that are not UTF-8 as U+FFFD. */
+export const shownPath = (path: string): string => (hasBytes(path) ? bytesOfPath(path).toString('utf8') : path)
+
 /** A part of a path in a URL: each byte that is not UTF-8 as `%FF`. */
 export const encodePath = (part: string): string =>
   hasBytes(part)
@@ -60,7 +63,7 @@ export function decodePath(text: string): string | null {
 const PRIVATE = /%F4%8F%B[EF]%[89AB][0-9A-F]/gi
 
 export function urlForRouter(url: string): string {
-  if (!/%[89a-f]/i.test(url) || url.startsWith('/api/')) return url
+  if (!/%[89a-f]/i.test(url)) return url
   const [path = '', ...query] = url.split('?')
   const plain = decodePath(path)
   if (plain === null || !(hasBytes(plain) || /[\u{10ff80}-\u{10ffff}]/u.test(plain))) return url
@@ -83,6 +86,9 @@ export function urlForRouter(url: string): string {
 /** The URL as it was sent. */
 export const urlOfRouter = (url: string): string =>
   url.replace(PRIVATE, (text) => `%${((decodeURIComponent(text).codePointAt(0) as number) & 0xff).toString(16).toUpperCase()}`)
+
+/** A part that the router has decoded, in which characters of the private plane are themselves again. */
+export const textOfRouter = (text: string): string => (/[\u{10ff80}-\u{10ffff}]/u.test(text) ? pathOfBytes(bytesOfPath(pathOfRouter(text))) : text)
 
 /** A path that the router has decoded. */
 export const pathOfRouter = (text: string): string =>

@@ -5,7 +5,7 @@ import { Commit, CommitDetail, presentCommit } from '../../entities/repository/c
 import { Diff, someTooLarge } from '../../entities/repository/diff.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
-import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
+import { bool, datetime, gitPath, list, opt, orDefault, paging, str } from '../../http/params.js'
 import { authorEmail, authorName, filled } from '../../http/texts.js'
 import { lastPipelineOf } from '../../services/ci/pipelines.js'
 import { slice } from '../../services/core/page.js'
@@ -27,7 +27,7 @@ export const commits = [
       ref_name: opt(str()),
       since: opt(datetime()),
       until: opt(datetime()),
-      path: opt(str()),
+      path: opt(gitPath()),
       all: opt(bool()),
       with_stats: opt(bool()),
       first_parent: opt(bool()),

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { Blame, presentBlame } from '../../entities/repository/blame.js'
-import { File, FileChange, fileHeaders, presentFile } from '../../entities/repository/file.js'
+import { File, FileChange, fileHeaders, presentChange, presentFile } from '../../entities/repository/file.js'
 import { refused } from '../../failures.js'
 import { Content } from '../../http/content.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
-import { bool, int, oneOf, opt, orDefault, str } from '../../http/params.js'
+import { bool, gitPath, int, oneOf, opt, orDefault, str } from '../../http/params.js'
 import { authorEmail, authorName, filled } from '../../http/texts.js'
 import { blameFile } from '../../services/repository/blame.js'
 import { openBlob } from '../../services/repository/blobs.js'
@@ -18,7 +18,7 @@ const path = '/projects/:id/repository/files/:file_path'
 
 const authored = { start_branch: opt(str()), author_email: opt(authorEmail()), author_name: opt(authorName()) }
 const fileContent = z.object({
-  file_path: z.string(),
+  file_path: gitPath(),
   branch: filled(),
   content: str(),
   commit_message: str(),
@@ -40,7 +40,7 @@ const headOf = (url: string, summary: string) =>
     answers: [413],
     access: read,
     scope,
-    input: z.object({ file_path: z.string(), ref: str() }),
+    input: z.object({ file_path: gitPath(), ref: str() }),
     async handler({ ctx, subject, input, gone }) {
       const file = await fileMetadata(ctx, subject, input.file_path, input.ref, gone())
       return new Answer(200, '', { ...fileHeaders(file), 'content-type': 'application/json' })
@@ -65,7 +65,7 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
         { action, file_path, content, encoding, execute_filemode, ...(action === 'update' && { last_commit_id }) },
         commit,
       )
-      return { file_path, branch: input.branch }
+      return presentChange(file_path, input.branch)
     },
   })
 
@@ -78,7 +78,7 @@ export const files = [
     answers: [413],
     access: read,
     scope,
-    input: z.object({ file_path: z.string(), ref: str() }),
+    input: z.object({ file_path: gitPath(), ref: str() }),
     output: File,
     async handler({ ctx, subject, input }) {
       return presentFile(await readFile(ctx, subject, input.file_path, input.ref))
@@ -92,7 +92,7 @@ export const files = [
     raw: ['text/plain', 'application/octet-stream'],
     access: read,
     scope,
-    input: z.object({ file_path: z.string(), ref: opt(str()) }),
+    input: z.object({ file_path: gitPath(), ref: opt(str()) }),
     async handler({ ctx, subject, input, gone }) {
       const signal = gone()
       const file = await fileMetadata(ctx, subject, input.file_path, input.ref || undefined, signal)
@@ -108,7 +108,7 @@ export const files = [
     access: read,
     scope,
     input: z.object({
-      file_path: z.string(),
+      file_path: gitPath(),
       ref: str(),
       range: z.object({ start: int({ min: 1 }), end: int({ min: 1 }) }, 'is invalid').optional(),
     }),
@@ -127,7 +127,7 @@ export const files = [
     path,
     summary: 'Delete a file',
     access: write,
-    input: z.object({ file_path: z.string(), branch: filled(), commit_message: str(), ...authored, last_commit_id: opt(str()) }),
+    input: z.object({ file_path: gitPath(), branch: filled(), commit_message: str(), ...authored, last_commit_id: opt(str()) }),
     async handler({ ctx, caller, subject, input }) {
       const { file_path, last_commit_id, ...commit } = input
       await writeFile(ctx, subject, caller, { action: 'delete', file_path, last_commit_id }, commit)

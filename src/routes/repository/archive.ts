@@ -3,12 +3,12 @@ import { onProject } from '../../access/rules.js'
 import { Content } from '../../http/content.js'
 import { archiveHeaders } from '../../http/disposition.js'
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
-import { oneOf, opt, orDefault, str } from '../../http/params.js'
+import { gitPath, oneOf, opt, orDefault, str } from '../../http/params.js'
 import { ARCHIVE_FORMATS, openArchive, planArchive } from '../../services/repository/archive.js'
 
 const access = onProject('download_code')
 const scope = 'read_repository'
-const input = z.object({ sha: opt(str()), format: orDefault(oneOf(ARCHIVE_FORMATS), 'tar.gz'), path: opt(str()) })
+const input = z.object({ sha: opt(str()), format: orDefault(oneOf(ARCHIVE_FORMATS), 'tar.gz'), path: opt(gitPath()) })
 
 const archiveEndpoint = (method: 'GET' | 'HEAD', path: string, summary: string) =>
   endpoint({

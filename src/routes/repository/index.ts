@@ -6,7 +6,7 @@ import { Blob, presentTreeEntry, TreeEntry } from '../../entities/repository/tre
 import { Content } from '../../http/content.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
-import { bool, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { bool, gitPath, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { compareAcross, getInNetwork } from '../../services/projects/comparisons.js'
 import { openBlob, readBlob } from '../../services/repository/blobs.js'
 import { listTree } from '../../services/repository/tree.js'
@@ -22,7 +22,7 @@ export const repository = [
     summary: 'List the entries of a tree',
     access,
     scope,
-    input: z.object({ ref: opt(str()), path: opt(str()), recursive: orDefault(bool(), false), ...paging }),
+    input: z.object({ ref: opt(str()), path: opt(gitPath()), recursive: orDefault(bool(), false), ...paging }),
     output: z.array(TreeEntry),
     async handler({ ctx, subject, input }) {
       return pageOf(await listTree(ctx, subject, input), input, presentTreeEntry)

@@ -42,7 +42,11 @@ export async function blameFile(
   if (lines.length === 0) throw refused('range[start] is beyond the last line')
   const first = range?.start ?? 1
   const requested = { start: first, end: first + lines.length - 1 }
-  const { groups, truncated } = await repository.blame(commit, path, { ...(range && { range: requested }), deadline: DEADLINE_MS, signal })
+  const { groups, truncated } = await repository.blame(commit, entry.bytePath ?? path, {
+    ...(range && { range: requested }),
+    deadline: DEADLINE_MS,
+    signal,
+  })
   if (truncated) {
     const found = groups.reduce((sum, { count }) => sum + count, 0)
     throw found > 0 && groups.length > 1_000 ? tooLarge() : new Unavailable('The file has too long a history, ask for a range of its lines', 30)

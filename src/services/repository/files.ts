@@ -13,6 +13,8 @@ import { resolveRevision } from './revisions.js'
 /** The metadata of a file, without its content (RF-2). */
 export interface FileMetadata {
   path: string
+  /** The path with its bytes, where it is not UTF-8. */
+  bytePath?: string | undefined
   ref: string
   size: number
   sha256: string
@@ -68,7 +70,7 @@ export async function fileMetadata(
   const hash = createHash('sha256')
   if (Buffer.isBuffer(content)) hash.update(content)
   else for await (const chunk of content) hash.update(chunk as Buffer)
-  return metadataOf(ctx, subject, path, location, { size: info.size, sha256: hash.digest('hex') })
+  return metadataOf(ctx, subject, location, { size: info.size, sha256: hash.digest('hex') })
 }
 
 /** The metadata and content of a file (RF-1); 413 when it is too large for JSON. */
@@ -80,18 +82,18 @@ export async function readFile(ctx: Context, subject: ProjectSubject, path: stri
   const content = info && (await repository.blob(location.entry.oid))
   if (!content) throw notFound('File')
   const sha256 = createHash('sha256').update(content).digest('hex')
-  return { ...(await metadataOf(ctx, subject, path, location, { size: content.length, sha256 })), content }
+  return { ...(await metadataOf(ctx, subject, location, { size: content.length, sha256 })), content }
 }
 
 async function metadataOf(
   ctx: Context,
   { project }: ProjectSubject,
-  path: string,
   { entry, commit, ref }: FileLocation,
   content: { size: number; sha256: string },
 ): Promise<FileMetadata> {
-  const [last] = await repositoryOf(ctx, project).lastCommits(commit, [path])
-  return { path, ref, ...content, blob: entry.oid, commit, lastCommit: last ?? commit, executable: entry.mode === '100755' }
+  const { path, bytePath } = entry
+  const [last] = await repositoryOf(ctx, project).lastCommits(commit, [bytePath ?? path])
+  return { path, bytePath, ref, ...content, blob: entry.oid, commit, lastCommit: last ?? commit, executable: entry.mode === '100755' }
 }
 
 /**

@@ -6,6 +6,7 @@ import { invalidInput, refused, tooLarge } from '../../../failures.js'
 import { type Change, type Commit, type GitRepository, type Oid, type Signature, type Stats, ZERO } from '../../../git/types.js'
 import { decodeBase64 } from '../../../lib/crypto/base64.js'
 import { checkPath, normalisePath } from '../../../lib/git-path.js'
+import { shownPath } from '../../../lib/text/byte-path.js'
 import { branchNameFault } from '../../../rules/branch-name.js'
 import { emailFault } from '../../../rules/email.js'
 import { lengthOf } from '../../../rules/path.js'
@@ -175,7 +176,7 @@ async function checkLastCommit(repository: GitRepository, parent: Oid | null, ac
   const path = normalisePath(stringOf(kind === 'move' ? (action['previous_path'] ?? action['file_path']) : action['file_path']) ?? '')
   if (checkPath(path)) return
   const [newest] = await repository.lastCommits(parent, [path])
-  if (newest && newest !== lastCommitId) throw refused(`The file has changed since you started editing it: ${path}`)
+  if (newest && newest !== lastCommitId) throw refused(`The file has changed since you started editing it: ${shownPath(path)}`)
 }
 
 /** Parses actions up to the first invalid one, and returns its fault (C-24 to C-27, C-34, C-38, C-39). */
@@ -199,7 +200,7 @@ export async function parseActions(actions: ActionInput[]): Promise<{ changes: C
 export const PATH_FAULTS = {
   blank: () => 'You must provide a file path',
   traversal: () => 'Path cannot include directory traversal',
-  invalid: (path: string) => `invalid path: '${path}'`,
+  invalid: (path: string) => `invalid path: '${shownPath(path)}'`,
 }
 
 const ACTIONS = ['create', 'update', 'delete', 'move', 'chmod'] as const
@@ -222,7 +223,7 @@ async function parseAction(action: ActionInput): Promise<Change | string> {
   const encoding = action['encoding'] ?? ''
   if (encoding !== '' && encoding !== 'text' && encoding !== 'base64') return `Unknown encoding '${stringOf(encoding) ?? ''}'`
   const content = text === undefined ? undefined : await decodeContent(text, encoding)
-  if (content === null) return `The content of ${path} is not valid base64`
+  if (content === null) return `The content of ${shownPath(path)} is not valid base64`
   const mode = stringOf(action['execute_filemode'])
   const executable = mode === 'true' || mode === 'false' ? { executable: mode === 'true' } : {}
   if (kind === 'delete') return { action: kind, path }
