@@ -31,3 +31,11 @@ export const slugOfTitle = (title: string) => title.trim().replace(/^\/+/, '').r
 
 /** The title of a slug: its last part, with dashes read as spaces (WK-7). */
 export const titleOfSlug = (slug: string) => slug.slice(slug.lastIndexOf('/') + 1).replaceAll('-', ' ')
+
+/** Whether the file of a slug is a page, and clients that resolve `.` and `..` in addresses reach it (WK-108). */
+export const isAddressable = (slug: string): boolean =>
+  pageOfFile(`${slug}.md`)?.slug === slug && !slug.split('/').some((part) => part === '.' || part === '..')
+
+/** Whether the address of a slug is that of something else: a form, a raw file, Git, what is done with a page (WK-108). */
+export const isReserved = (slug: string): boolean =>
+  slug === 'new' || slug === 'git_access' || /\/(?:edit|history|diff)$|(?:^|\/)raw(?:\/|$)|\.git(?:\/|$)/i.test(slug)

@@ -12,7 +12,7 @@ import { defineJob } from '../../jobs/kinds.js'
 import { checkPath } from '../../lib/git-path.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { lengthOf } from '../../rules/path.js'
-import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../rules/wiki-page.js'
+import { EXTENSION, isAddressable, isReserved, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../rules/wiki-page.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { readSettings } from '../core/settings.js'
 import { lockSource } from '../groups/members.js'
@@ -148,7 +148,8 @@ function slugOf(title: string): string {
   const slug = slugOfTitle(title.trim().slice(0, 4 * MAX_TITLE))
   if (slug === '') throw invalidRecord({ title: ["can't be blank"] })
   if (lengthOf(slug) > MAX_TITLE) throw invalidRecord({ title: [`is too long (maximum is ${MAX_TITLE} characters)`] })
-  if (checkPath(`${slug}.md`)) throw invalidRecord({ title: ['is invalid'] })
+  if (checkPath(`${slug}.md`) || !isAddressable(slug)) throw invalidRecord({ title: ['is invalid'] })
+  if (isReserved(slug)) throw invalidRecord({ title: ['is reserved'] })
   return slug
 }
 
