@@ -5,6 +5,7 @@ export interface Service {
   pid: number
   /** All its output. */
   log(): string
+  hasEnded(): boolean
   /** Stops it and resolves with its exit code; SIGKILL kills its whole process group. */
   end(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -23,12 +24,29 @@ export function withToken(url: string): string
 /** The ids of a service's worker processes. */
 export function workersOf(service: Service): number[]
 export type Victim = 'all' | 'service' | 'git' | 'spawner' | 'backend' | 'postmaster' | 'worker'
+export interface KillFigures {
+  rounds: number
+  /** Acknowledged writes by kind. */
+  acknowledged: Record<string, number>
+  /** Milliseconds from each kill until HTTP, or SSH, answered again. */
+  http: number[]
+  ssh: number[]
+  /** Starts of the service that ended. */
+  endedStarts: string[]
+  /** Answers with a status of 5xx other than 503. */
+  unexpected: string[]
+  /** What the doctor found at the end. */
+  doctor: string[]
+}
 /**
- * Kills the victims in turn at random moments of writing, by default the whole service; resolves with the faults found.
+ * Kills the victims in turn at random moments of writing, by default the whole service, beside a number of busy processes;
+ * resolves with the faults found and the figures.
  */
 export function killRounds(
   rounds: number,
   report: (line: string) => void,
   victims?: Victim[],
-  writing?: { least: number; more: number; environment?: Record<string, string> },
-): Promise<string[]>
+  writing?: { least: number; more: number; environment?: Record<string, string>; busy?: number; minutes?: number },
+): Promise<{ faults: string[]; figures: KillFigures }>
+/** Starts processes that keep cores busy until `end` is called or this process ends. */
+export function busyProcesses(count: number): { end(): void }

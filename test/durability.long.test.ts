@@ -145,7 +145,7 @@ it(
     const lines: string[] = []
     const amount = rounds(5, 8)
     const victims: Victim[] = ['all', 'git', 'backend', 'spawner', 'postmaster', 'service']
-    const faults = await killRounds(amount, (line) => lines.push(line), victims, { least: 200, more: rounds(500, 1_000) })
+    const { faults } = await killRounds(amount, (line) => lines.push(line), victims, { least: 200, more: rounds(500, 1_000) })
     expect(faults).toEqual([])
     expect(lines).toHaveLength(amount)
     // the rounds were not idle
