@@ -571,7 +571,7 @@ async function write(service, dataDir, state, victim, time) {
     }
   }
   const push = async (place) => {
-    const { branch, work } = place
+    const { work } = place
     while (on()) {
       writeFileSync(join(work, 'file'), `${++state.count}`)
       git(work, 'add', '.')

@@ -4,6 +4,18 @@ import type { z } from 'zod'
 export const PRIORITIES = { high: 0, normal: 1, low: 2 } as const
 export type Priority = keyof typeof PRIORITIES
 
+/**
+ * The slots of a process. Jobs of one class never take those of another, so that webhooks and merges do not wait for
+ * upkeep, however much of it there is (SEC-400).
+ *
+ * - `work`: what somebody waits for, such as merges and their checks;
+ * - `messages`: short work between a change and its webhooks and mails;
+ * - `network`: what mostly waits for other machines, so that many can run at once;
+ * - `upkeep`: what nobody waits for.
+ */
+export const SLOTS = { work: 4, messages: 4, network: 32, upkeep: 4 } as const
+export type Slots = keyof typeof SLOTS
+
 /** One run of a job. */
 export interface Attempt {
   /** The id of the job: the same in all its attempts. */
@@ -37,9 +49,9 @@ export interface Job<C, Input extends z.ZodType> {
   priority?: Priority
   /** Milliseconds that one attempt may take. */
   deadline?: number
-  /** True if the job mostly waits for other machines, so that many can run at once. */
-  network?: boolean
-  /** How many of this kind run at a time in one process, in slots of their own. */
+  /** Whose slots it takes; `work` by default. */
+  slots?: Slots
+  /** How many of this kind run at a time in one process, in slots of their own instead. */
   concurrency?: number
   /** How many of one lane run at a time; 1 by default. */
   perLane?: number

@@ -5,7 +5,7 @@ import { runInHookChain } from '../lib/async/hook-chain.js'
 import { settlesWithin } from '../lib/async/settles-within.js'
 import { shareOf } from '../lib/share.js'
 import { unavailableIn } from '../lib/unavailable.js'
-import { type AnyJob, defaultRetries, MAX_RETRY_MS, PRIORITIES } from './kinds.js'
+import { type AnyJob, defaultRetries, MAX_RETRY_MS, PRIORITIES, SLOTS, type Slots } from './kinds.js'
 import { storable } from './storable.js'
 import {
   type ClaimedJob,
@@ -45,8 +45,8 @@ export interface WorkerOptions<C> {
   onEnd(ended: FinishedAttempt): void
   /** Called when the queue itself cannot be reached. */
   onFault(fault: unknown): void
-  /** Jobs at a time: ordinary ones, and those that mostly wait for the network. */
-  slots?: { work: number; network: number }
+  /** Jobs at a time, where they differ from `SLOTS`. */
+  slots?: Partial<Record<Slots, number>>
   /** Kinds that are limited to a share of their slots; null for none (AS-62). */
   throttling?(): Promise<Throttling | null>
   /** Processes on this machine that share the slots; 1 by default. */
@@ -81,7 +81,8 @@ export interface Worker {
   untilEnded(): Promise<void>
 }
 
-const DEFAULT_SLOTS = { work: 4, network: 32 }
+/** Each of several processes has at least so many of the slots of its machine. */
+const LEAST_SLOTS: Record<Slots, number> = { work: 2, messages: 2, network: 1, upkeep: 2 }
 /** Low-priority jobs get at most half of the slots, rounded up. */
 const maxLowPriority = (slots: number) => Math.ceil(slots / 2)
 /**
@@ -127,7 +128,7 @@ class QueueWorker<C> implements Worker {
   #outdated = false
   /** There may be jobs to claim. */
   #claimPending = false
-  /** The next claim includes schedules and kinds with slots of their own, which may otherwise wait for a poll. */
+  /** The next claim includes schedules, upkeep and kinds with slots of their own, which may otherwise wait for a poll. */
   #fullClaim = true
   #claiming: Promise<void> | undefined
   #polling = false
@@ -263,23 +264,24 @@ class QueueWorker<C> implements Worker {
   /** The free slots of this process for each class of kinds. */
   #demands(full: boolean, throttling: Throttling | null): Demand[] {
     if (this.#stopping) return []
-    const { slots: { work, network } = DEFAULT_SLOTS, processes = 1 } = this.options
+    const { processes = 1 } = this.options
+    const slots = { ...SLOTS, ...this.options.slots }
     const share = (whole: number, least = 1) => shareOf(whole, processes, least)
     const all = [...this.#kinds.values()]
     const throttled = throttling === null ? [] : all.filter(({ kind }) => throttling.kinds.includes(kind))
     const unthrottled = all.filter((kind) => !throttled.includes(kind))
     const shared = unthrottled.filter(({ concurrency }) => concurrency === undefined)
-    const slotsOf = ({ concurrency, network: waits }: AnyJob<C>) => concurrency ?? (waits ? network : work)
+    const classes = (Object.keys(SLOTS) as Slots[]).filter((each) => full || each !== 'upkeep')
     return [
-      this.#demand(
-        share(work, 2),
-        shared.filter((kind) => !kind.network),
+      ...classes.map((each) =>
+        this.#demand(
+          share(slots[each], LEAST_SLOTS[each]),
+          shared.filter((kind) => classOf(kind) === each),
+        ),
       ),
-      this.#demand(
-        share(network),
-        shared.filter((kind) => kind.network),
+      ...throttled.map((kind) =>
+        this.#demand(share(Math.ceil((kind.concurrency ?? slots[classOf(kind)]) * (throttling?.factor ?? 1))), [kind]),
       ),
-      ...throttled.map((kind) => this.#demand(share(Math.ceil(slotsOf(kind) * (throttling?.factor ?? 1))), [kind])),
       ...unthrottled.flatMap((kind) => (kind.concurrency === undefined || !full ? [] : [this.#demand(share(kind.concurrency), [kind])])),
     ]
   }
@@ -303,6 +305,8 @@ class QueueWorker<C> implements Worker {
         const { fault: thrown, ...written } = { fault: undefined, ...outcome }
         const fault = thrown ?? (written.error === undefined ? undefined : new Error(written.error))
         this.#running.delete(row.id)
+        const kind = this.#kinds.get(row.kind) as AnyJob<C>
+        this.#fullClaim ||= kind.concurrency !== undefined || classOf(kind) === 'upkeep'
         if (written.end === 'done') this.#done++
         this.#outcomes.push(written)
         this.options.onEnd({
@@ -405,6 +409,8 @@ class QueueWorker<C> implements Worker {
     }
   }
 }
+
+const classOf = ({ slots = 'work' }: { slots?: Slots }): Slots => slots
 
 /**
  * The result of a run. If it continues for too long after its signal was aborted, the run is abandoned and the reason

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { kinds } from '../../src/cli/kinds.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { enqueue, enqueueAll } from '../../src/jobs/enqueue.js'
 import { type AnyJob, type Attempt, defaultRetries, defineJob } from '../../src/jobs/kinds.js'
@@ -67,6 +68,47 @@ function gate() {
     open = resolve
   })
   return { passed, open }
+}
+
+/** Kinds of which one may take long, and many may wait. */
+const LONG_KINDS = [
+  'import',
+  'import of an archive',
+  'export',
+  'project from a template',
+  'move repository',
+  'repository upkeep',
+  'wiki upkeep',
+  'repository checks',
+  'orphan repositories',
+  'unnamed LFS objects',
+  'unreferenced LFS objects',
+  'remove leftovers',
+  'remove files',
+  'remove former repositories',
+  'due deletions',
+  'finish the removal of a user',
+  'old archives',
+  'old exports',
+  'old sessions',
+]
+
+/** The kinds of the service: those of `waiting` wait for `open`, the others note that they ran. */
+function stubsOf(waiting: string[]) {
+  const { passed, open } = gate()
+  const ran: string[] = []
+  const begun: string[] = []
+  const stubs = kinds.map((kind) => {
+    const isWaiting = waiting.includes(kind.kind)
+    const run = async () => {
+      ;(isWaiting ? begun : ran).push(kind.kind)
+      if (isWaiting) await passed
+    }
+    const stub: AnyJob<unknown> = { ...kind, input: z.object({}), run }
+    delete stub.every
+    return stub
+  })
+  return { stubs, ran, begun, open }
 }
 
 const rows = async (text = 'select kind, attempts, worker, last_error, failed_at from jobs order by id') => (await db.write.execute(text)).rows
@@ -300,6 +342,42 @@ describe('the order', () => {
     await expect.poll(() => ran.length).toBe(11)
   })
 
+  it('what people wait for does not wait for imports, exports and upkeep, however many of them wait (SEC-400)', async () => {
+    const { stubs, ran, begun, open } = stubsOf(LONG_KINDS)
+    const [long, prompt] = [true, false].map((isLong) => stubs.filter(({ kind }) => LONG_KINDS.includes(kind) === isLong))
+    expect(long).toHaveLength(LONG_KINDS.length)
+    const probe = worker(stubs, { poll: 20 })
+    for (const job of long as AnyJob<unknown>[])
+      await enqueueAll(
+        db,
+        job,
+        Array.from({ length: 20 }, () => ({ input: {} })),
+      )
+    await probe.start()
+    await expect.poll(() => begun.length, { timeout: 10_000 }).toBeGreaterThan(4)
+    for (const job of prompt as AnyJob<unknown>[]) await enqueue(db, job, {})
+    await expect.poll(() => ran.toSorted(), { timeout: 10_000 }).toEqual(prompt?.map(({ kind }) => kind).toSorted())
+    open()
+    await probe.stop(10_000)
+  })
+
+  it('merges and rebases do not wait for checks of many merge requests (SEC-400)', async () => {
+    const { stubs, ran, begun, open } = stubsOf(['merge status'])
+    const named = (name: string) => stubs.find(({ kind }) => kind === name) as AnyJob<unknown>
+    const probe = worker(stubs, { poll: 20 })
+    await enqueueAll(
+      db,
+      named('merge status'),
+      Array.from({ length: 20 }, (_, i) => ({ input: {}, key: `${i}` })),
+    )
+    await probe.start()
+    await expect.poll(() => begun.length, { timeout: 10_000 }).toBeGreaterThan(1)
+    for (const name of ['rebase', 'deferred merges', 'after a merge']) await enqueue(db, named(name), {})
+    await expect.poll(() => ran.toSorted(), { timeout: 10_000 }).toEqual(['after a merge', 'deferred merges', 'rebase'])
+    open()
+    await probe.stop(10_000)
+  })
+
   it('low jobs that have waited long are run in turn, however many others come (SEC-186)', async () => {
     const { job, ran } = noting()
     const at = (seconds: number) => new Date(Date.now() - seconds * 1_000)
@@ -318,7 +396,7 @@ describe('the order', () => {
     const { passed, open } = gate()
     const slow = noting({ kind: 'slow' }, () => passed)
     const other = noting({ kind: 'other' }, () => passed)
-    const calling = noting({ kind: 'calling', network: true }, () => passed)
+    const calling = noting({ kind: 'calling', slots: 'network' }, () => passed)
     let factor = 0.5
     const options = { slots: { work: 4, network: 10 }, poll: 20, throttling: async () => ({ kinds: ['slow', 'calling', 'no such kind'], factor }) }
     await worker([slow.job, other.job, calling.job], options).start()
@@ -338,7 +416,7 @@ describe('the order', () => {
   it('gives kinds that wait for the network their own slots', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
-    const calling = noting({ kind: 'calling', network: true })
+    const calling = noting({ kind: 'calling', slots: 'network' })
     await worker([job, calling.job], { slots: { work: 1, network: 1 } }).start()
     await enqueueAll(db, job, [{ input: { name: 'a' } }, { input: { name: 'b' } }])
     await enqueue(db, calling.job, { name: 'call' })

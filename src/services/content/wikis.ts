@@ -261,6 +261,7 @@ export const wikiMaintenance = defineJob({
     const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
     await unlessRemoved(ctx, id, () => ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps, signal }))
   },
+  slots: 'upkeep',
   priority: 'low',
   deadline: 3_600_000,
 })

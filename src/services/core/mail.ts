@@ -24,7 +24,7 @@ const MAX_ATTEMPTS = 14
 
 /** Options shared by all jobs that send mail: a slow mail server must not hold up other jobs (ML-13). */
 export const MAIL_JOB = {
-  network: true,
+  slots: 'network' as const,
   perLane: MAIL_CONNECTIONS,
   deadline: MINUTE_MS,
   retries: (attempts: number) => (attempts < MAX_ATTEMPTS ? Math.min(MINUTE_MS * 2 ** (attempts - 1), MAX_RETRY_DELAY_MS) : null),

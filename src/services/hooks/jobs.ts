@@ -12,7 +12,7 @@ const PER_RECEIVER = 4
 export const deliverHook = defineJob({
   kind: 'hooks: deliver',
   input: z.object({ delivery: z.int(), receiver: z.string() }),
-  network: true,
+  slots: 'network',
   perLane: PER_RECEIVER,
   run: async (ctx: Context, { delivery }) => {
     const wait = await deliverOnce(ctx, delivery)
@@ -26,6 +26,7 @@ const laneOf = ({ receiver }: { receiver: string }) => `receiver ${receiver}`
 export const dispatchHooks = defineJob({
   kind: 'hooks: dispatch',
   input: z.object({ transaction: z.string().regex(/^\d+$/) }),
+  slots: 'messages',
   run: (ctx: Context, { transaction }) =>
     dispatch(ctx, BigInt(transaction), (tx, due) =>
       enqueueAll(

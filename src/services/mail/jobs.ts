@@ -22,6 +22,7 @@ export const sendMail = defineJob({
 export const dispatchMail = defineJob({
   kind: 'mail: dispatch',
   input: z.object({ transaction: z.string().regex(/^\d+$/) }),
+  slots: 'messages',
   async run(ctx: Context, { transaction }) {
     const changes = await changesFor(ctx, 'mail', BigInt(transaction))
     if (changes.length === 0) return

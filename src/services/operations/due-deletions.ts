@@ -12,6 +12,7 @@ const BATCH_SIZE = 100
 /** Removes the deleted projects and groups whose time to be restored is over (PR-28, GR-44). */
 export const dueDeletions = defineJob({
   kind: 'due deletions',
+  slots: 'upkeep',
   input: z.object({}),
   async run(ctx: Context, _, { signal }) {
     const failures: unknown[] = []

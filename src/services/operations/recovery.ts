@@ -47,6 +47,7 @@ const leftovers = defineJob({
     const removed = await ctx.git.removeLeftovers()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed leftovers of a killed process')
   },
+  slots: 'upkeep',
   priority: 'low',
   deadline: HOUR_MS,
   every: HOUR_MS,
@@ -54,7 +55,7 @@ const leftovers = defineJob({
 
 /** A cleanup that runs once a day with low priority. */
 const daily = (kind: string, run: (ctx: Context) => Promise<void>) =>
-  defineJob({ kind, input: noInput, run: (ctx: Context) => run(ctx), priority: 'low', deadline: DAY_MS, every: DAY_MS })
+  defineJob({ kind, input: noInput, run: (ctx: Context) => run(ctx), slots: 'upkeep', priority: 'low', deadline: DAY_MS, every: DAY_MS })
 
 const orphans = daily('orphan repositories', clearOrphans)
 const unnamedObjects = daily('unnamed LFS objects', removeOrphanedObjects)
@@ -65,6 +66,7 @@ const repositoryChecks = defineJob({
   kind: 'repository checks',
   input: noInput,
   run: (ctx: Context) => checkRepositories(ctx),
+  slots: 'upkeep',
   priority: 'low',
   deadline: DAY_MS,
   every: 60_000,

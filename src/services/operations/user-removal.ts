@@ -132,6 +132,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
 /** Finishes a removal that a crash has interrupted; usually it has nothing to do. */
 export const resumeRemoval = defineJob({
   kind: 'finish the removal of a user',
+  slots: 'upkeep',
   input: z.object({ user: z.int() }),
   async run(ctx: Context, { user }) {
     const [unfinished] = await ctx.db.write

@@ -49,6 +49,7 @@ export async function deleteProjectRows(ctx: Context, tx: Transaction, condition
 /** Removes the files of deleted rows; runs periodically, for failed and not yet due removals. */
 export const removeFiles = defineJob({
   kind: 'remove files',
+  slots: 'upkeep',
   input: z.object({}),
   run: (ctx: Context) => finishDeletions(ctx),
   every: 30_000,

@@ -174,6 +174,7 @@ async function syncHead(ctx: Context, id: number): Promise<void> {
 /** Removes former copies after their retention period. */
 export const removeFormerRepositories = defineJob({
   kind: 'remove former repositories',
+  slots: 'upkeep',
   input: z.object({}),
   async run(ctx: Context) {
     const due = await ctx.db.write.select().from(formerRepositories).where(lte(formerRepositories.due_at, sql`pg_catalog.now()`))

@@ -51,7 +51,7 @@ export const directoryCheck = defineJob({
     for (const provider of ctx.config.signOn.ldap) if (provider.base !== undefined || provider.bind) await checkUsers(ctx, provider)
   },
   priority: 'low',
-  network: true,
+  slots: 'network',
   every: 3_600_000,
 })
 

@@ -131,6 +131,7 @@ export const oldSessions = defineJob({
     await ctx.db.write.delete(sessions).where(lt(sessions.last_used_at, oldest))
     await ctx.db.write.delete(signOnRequests).where(lt(signOnRequests.expires_at, ctx.now()))
   },
+  slots: 'upkeep',
   priority: 'low',
   every: 3_600_000,
 })

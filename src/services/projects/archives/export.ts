@@ -123,6 +123,7 @@ async function* entriesFor(ctx: Context, id: number, work: string): AsyncGenerat
 /** Removes archives that are a day old, those of projects that are gone, and what killed attempts have left. */
 export const removeExports = defineJob({
   kind: 'old exports',
+  slots: 'upkeep',
   input: z.object({}),
   async run(ctx: Context) {
     const folder = folderOf(ctx)

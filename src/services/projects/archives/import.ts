@@ -202,6 +202,7 @@ async function storeObjects(ctx: Context, id: number, folder: string): Promise<v
 /** Removes archives of projects that are gone, and what killed attempts have left. */
 export const removeArchives = defineJob({
   kind: 'old archives',
+  slots: 'upkeep',
   input: z.object({}),
   async run(ctx: Context) {
     for (const name of await readdir(folderOf(ctx)).catch(() => [] as string[]))

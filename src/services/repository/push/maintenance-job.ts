@@ -22,6 +22,7 @@ export const maintenance = defineJob({
   kind: 'repository upkeep',
   input: z.object({ project: z.int() }),
   run: (ctx: Context, { project }, { signal }) => unlessRemoved(ctx, project, () => maintainRepository(ctx, project, signal)),
+  slots: 'upkeep',
   priority: 'low',
   deadline: DEADLINE_MS,
 })

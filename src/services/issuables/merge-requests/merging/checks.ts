@@ -71,6 +71,8 @@ export const mergeChecks = defineJob({
       after = last.id
     }
   },
+  // there may be thousands: merges and rebases go first
+  priority: 'low',
   deadline: 3_600_000,
 })
 
