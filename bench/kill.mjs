@@ -743,9 +743,10 @@ async function look(service, dataDir, state, writes = state) {
     if (expected !== 'unsure' && is !== expected) fault(`${branch} is ${is}, not ${expected}`)
   }
   branches.clear()
-  let checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
+  const fsck = () => git(directory, 'fsck', '--strict', '--full', '--no-dangling')
+  let checked = fsck()
   // a pack that disappeared during fsck: a repack finished at the same time
-  if (/cannot be accessed|index not opened/.test(checked.text)) checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
+  for (let again = 0; again < 5 && /cannot be accessed|index not opened/.test(checked.text); again++) checked = fsck()
   if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
 
   // intents are resolved before a start listens, or within seconds by a running service; one of a killed worker whose

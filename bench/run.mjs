@@ -13,6 +13,7 @@ import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
 import { history } from './parts/history.mjs'
 import { hooks } from './parts/hooks.mjs'
+import { hooksAfterKill } from './parts/hooks-after-kill.mjs'
 import { issues } from './parts/issues.mjs'
 import { lfs } from './parts/lfs.mjs'
 import { mergeRequests } from './parts/merge-requests.mjs'
@@ -59,6 +60,7 @@ const PARTS = {
   ssh,
   lfs,
   hooks,
+  'hooks-after-kill': hooksAfterKill,
   administration,
   workers,
 }

@@ -279,9 +279,7 @@ class QueueWorker<C> implements Worker {
           shared.filter((kind) => classOf(kind) === each),
         ),
       ),
-      ...throttled.map((kind) =>
-        this.#demand(share(Math.ceil((kind.concurrency ?? slots[classOf(kind)]) * (throttling?.factor ?? 1))), [kind]),
-      ),
+      ...throttled.map((kind) => this.#demand(share(Math.ceil((kind.concurrency ?? slots[classOf(kind)]) * (throttling?.factor ?? 1))), [kind])),
       ...unthrottled.flatMap((kind) => (kind.concurrency === undefined || !full ? [] : [this.#demand(share(kind.concurrency), [kind])])),
     ]
   }
