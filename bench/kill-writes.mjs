@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 
-/** Lines of the file that suggestions change: one each, so that all of them can be checked in the end. */
+/** Lines of the file that suggestions change. */
 const LINES = 1_000
 
 const LFS_TYPE = 'application/vnd.git-lfs+json'
@@ -131,14 +131,15 @@ export const WRITES = {
     const body = `\`\`\`suggestion\nsuggestion ${n}\n\`\`\``
     const made = await call('POST', `${at}/merge_requests/1/discussions`, { body, position })
     if (made?.status !== 201) return null
-    const rowOf = async () => (await query('select id, applied_at from suggestions where note_id = $1', [made.body.notes[0].id]))[0]
+    const rowOf = async () => (await query('select id, applied_at, commit_id from suggestions where note_id = $1', [made.body.notes[0].id]))[0]
     const { id } = await rowOf()
     if ((await call('PUT', `/suggestions/${id}/apply`))?.status !== 200) return null
     return async () => {
-      const file = await read(`${at}/repository/files/suggested?ref=suggested`)
-      const content = Buffer.from(file.body?.content ?? '', 'base64').toString()
       const row = await rowOf()
-      return content.includes(`suggestion ${n}\n`) && row?.applied_at ? null : `undone: suggestion ${n}, applied at ${row?.applied_at}`
+      // a later suggestion may have replaced the line, but the commit stays
+      const refs = await read(`${at}/repository/commits/${row?.commit_id}/refs?type=branch`)
+      const isIn = refs.status === 200 && refs.body.some(({ name }) => name === 'suggested')
+      return isIn && row.applied_at ? null : `undone: suggestion ${n}, applied at ${row?.applied_at}, commit ${row?.commit_id}`
     }
   },
 
