@@ -63,7 +63,7 @@ export async function hooksAfterKill(bench) {
       return took
     }
     const alone = await delivered('alone', async () => undefined)
-    const beside = await delivered('beside upkeep', (holder) => enqueue(bench, holder, upkept))
+    const beside = await delivered('beside upkeep', (holder) => enqueue(holder, upkept))
     bench.row(`${DELIVERIES} webhooks after a kill, upkeep and merge checks waiting, against none waiting`, beside, alone, 3)
   } finally {
     server.close().closeAllConnections()
@@ -91,7 +91,7 @@ async function prepare(bench) {
 }
 
 /** Upkeep of all projects, as after many pushes, and checks of the merge requests, whose target has moved. */
-async function enqueue(bench, holder, { ids, moved }) {
+async function enqueue(holder, { ids, moved }) {
   for (const id of ids.slice(0, CHECKED_PROJECTS)) await moved(id)
   await holder.query('update projects set pushes_since_gc = 1000 where id = any($1)', [ids])
   await holder.query(

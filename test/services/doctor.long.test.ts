@@ -379,7 +379,7 @@ describe('what the doctor finds and repairs', () => {
     for (const path of [lost, cut, kept]) await writeFile(path, 'text')
   })
 
-  it('a missing wiki, which nobody replaces by an empty one unseen (SEC-420)', async () => {
+  it('a missing wiki, which is not replaced by an empty one unseen (SEC-420)', async () => {
     const [one, without] = [await make(), await make()]
     await t.api('post', `${one.path}/wikis`, owner).send({ title: 'home', content: 'x' }).expect(201)
     await t.ctx.jobs.drain()
