@@ -91,6 +91,7 @@ const LONG_KINDS = [
   'old archives',
   'old exports',
   'old sessions',
+  'record wikis',
 ]
 
 /** The kinds of the service: those of `waiting` wait for `open`, the others note that they ran. */
