@@ -77,8 +77,8 @@ export class GitKilled extends Unavailable {
   }
 }
 
-/** Exit codes from here on are those of a shell for a program that a signal has ended; 129 is git's for wrong usage. */
-const ENDED_BY_SIGNAL = 130
+/** Exit codes of a shell for a program that a signal has ended; git itself has 128 and 129, and 255 for an error returned. */
+const isSignal = (exitCode: number) => exitCode >= 130 && exitCode <= 128 + 64
 
 /**
  * The error for a failed git command: Unavailable if it was killed or this machine is at fault, otherwise GitFault. Not
@@ -88,7 +88,7 @@ export function gitFailure(command: string, exitCode: number | null, stderr: str
   const fault = new GitFault(command, exitCode, stderr)
   // `remote:` lines come from the other server and say nothing about this machine
   const own = stderr.replaceAll(/^remote:.*$/gm, '')
-  if (exitCode === null || exitCode >= ENDED_BY_SIGNAL || /\bdied of signal \d/.test(own)) return new GitKilled(fault)
+  if (exitCode === null || isSignal(exitCode) || /\bdied of signal \d/.test(own)) return new GitKilled(fault)
   const code = ERRNO_BY_MESSAGE.find(([text]) => text.test(own))?.[1]
   return (code && systemFault(Object.assign(fault, { code }))) || fault
 }

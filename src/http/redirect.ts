@@ -17,7 +17,7 @@ export class WholeAddress {
 
 /** Whether a text is a path of this service and nothing else: no host, no backslash, no dot segment, no control character. */
 export const isLocalPath = (text: string): boolean =>
-  /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text) && !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(text.replace(/[?#].*$/, ''))
+  /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text) && !/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(text.split(/[?#]/, 1).join(''))
 
 const escaped = (text: string, characters: RegExp) => text.toWellFormed().replace(characters, encodeURIComponent)
 

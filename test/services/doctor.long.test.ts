@@ -16,10 +16,10 @@ import {
   refIntents,
 } from '../../src/db/schema/index.js'
 import { ZERO } from '../../src/git/types.js'
+import { recordWikis } from '../../src/services/content/record-wikis.js'
 import type { Fault } from '../../src/services/operations/doctor/fault.js'
 import { fileSystems } from '../../src/services/operations/doctor/file-systems.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
-import { recordWikis } from '../../src/services/operations/record-wikis.js'
 import { checkRepositories } from '../../src/services/operations/repository-checks.js'
 import { testApp } from '../support/app.js'
 import { directoryOf, gitClient, gitOut } from '../support/clients/git-client.js'

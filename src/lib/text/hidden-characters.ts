@@ -6,9 +6,9 @@
 /** Controls but the tab, what renderers ignore (bidirectional controls, joiners, tags, selectors …), and odd ends of lines. */
 const CANDIDATE = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]/u
 const CANDIDATES = new RegExp(CANDIDATE, 'gu')
-/** Scripts whose letters joiners and selectors shape. */
-const SHAPED = ['Arab', 'Syrc', 'Mong', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh', 'Khmr', 'Mymr', 'Tibt']
-const AFTER_SHAPED = new RegExp(`[${SHAPED.map((script) => `\\p{scx=${script}}`).join('')}]$`, 'u')
+/** Letters of scripts that joiners and selectors shape. */
+const AFTER_SHAPED =
+  /[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}\p{scx=Tibt}]$/u
 const AFTER_EMOJI = /(?:\p{Extended_Pictographic}\ufe0f?|\p{Emoji_Modifier})$/u
 /** A flag of a region, as far as it goes. */
 const WITHIN_FLAG = /\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{0,6}$/u

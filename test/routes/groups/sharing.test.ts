@@ -184,7 +184,7 @@ describe('sharing a group with a group (WB-351)', () => {
     await t.api('get', project.path, developer).expect(200)
     const remove = async ({ id }: TestGroup) => {
       await t.api('delete', `/groups/${id}`, admin).expect(204)
-      const { body } = await t.api('get', `/groups/${id}`, admin).expect(200)
+      const { body } = await t.api('get', `/groups/${id}?include_pending_delete=true`, admin).expect(200)
       await t.api('delete', `/groups/${id}?permanently_remove=true&full_path=${encodeURIComponent(body.full_path)}`, admin).expect(204)
     }
     await remove(other)
