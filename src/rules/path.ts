@@ -98,3 +98,9 @@ const MAX_FILEPATH = 255
 
 /** Whether this is a valid path of a release link: an absolute path of plain names. */
 export const isFilepath = (text: string): boolean => text.length <= MAX_FILEPATH && FILEPATH.test(text)
+
+/**
+ * Whether a name is `.` or `..`: clients drop such a part of an address with the one before it, so that a call about the
+ * thing would be one about its project.
+ */
+export const isDots = (name: string): boolean => name === '.' || name === '..'

@@ -3,7 +3,7 @@ import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { customAttributes } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
-import { lengthOf, tooLong } from '../../rules/path.js'
+import { isDots, lengthOf, tooLong } from '../../rules/path.js'
 
 /** The user, group or project that attributes are attached to. */
 export interface AttributeSource {
@@ -40,6 +40,7 @@ const MAX_VALUE = 1_000_000
 /** Creates or replaces an attribute (CA-3). */
 export async function setCustomAttribute(ctx: Context, { kind, id }: AttributeSource, { key, value }: CustomAttribute): Promise<CustomAttribute> {
   const faults: Record<string, string[]> = {}
+  if (isDots(key)) faults['key'] = ['is invalid']
   if (lengthOf(key) > 255) faults['key'] = [tooLong(255)]
   if (value === '') faults['value'] = ["can't be blank"]
   else if (lengthOf(value) > MAX_VALUE) faults['value'] = [tooLong(MAX_VALUE)]

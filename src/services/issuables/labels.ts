@@ -18,7 +18,7 @@ import { conflict, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { parseColor } from '../../lib/text/color.js'
 import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
-import { lengthOf, tooLong } from '../../rules/path.js'
+import { isDots, lengthOf, tooLong } from '../../rules/path.js'
 import { setSubscribed } from '../activity/subscriptions.js'
 import { descriptionHtml } from '../core/description-html.js'
 import { projectVersionOf, type Version } from '../core/list-cache.js'
@@ -218,7 +218,10 @@ export async function getLabel(
 export const MAX_LABEL_TITLE = 255
 
 function titleFaults(title: string) {
-  return [...(title === '' || title.includes(',') ? ['is invalid'] : []), ...(lengthOf(title) > MAX_LABEL_TITLE ? [tooLong(MAX_LABEL_TITLE)] : [])]
+  return [
+    ...(title === '' || isDots(title) || title.includes(',') ? ['is invalid'] : []),
+    ...(lengthOf(title) > MAX_LABEL_TITLE ? [tooLong(MAX_LABEL_TITLE)] : []),
+  ]
 }
 
 /** Validates these values and returns the columns to store. */
@@ -449,5 +452,6 @@ const TOO_MANY = `are too many (maximum is ${MAX_LABELS})`
 export function labelListFaults(titles: string[]): string[] {
   const names = splitTitles(titles)
   if (names.length > MAX_LABELS) return [TOO_MANY]
+  if (names.some(isDots)) return ['is invalid']
   return names.some((title) => lengthOf(title) > MAX_LABEL_TITLE) ? [tooLong(MAX_LABEL_TITLE)] : []
 }
