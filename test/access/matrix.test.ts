@@ -6,7 +6,7 @@ import { families } from '../../src/routes/index.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, type TestUser } from '../support/factories.js'
 import { oneIn, rounds } from '../support/rounds.js'
-import { BODIES, CALLERS, CLOSER, MATRIX } from './matrix.js'
+import { BODIES, CALLERS, CLOSER, MATRIX, rowOf } from './matrix.js'
 
 const t = testApp()
 const VISIBILITIES = ['private', 'internal', 'public'] as const
@@ -120,9 +120,6 @@ async function all(work: (() => Promise<string | null>)[]): Promise<string[]> {
   await Promise.all(Array.from({ length: 12 }, run))
   return found.sort()
 }
-
-/** What may also be asked about what waits for its removal is allowed as any other; `deleted.test.ts` has the rest. */
-const rowOf = (rule: string) => rule.replace(', also deleted', '')
 
 describe('permissions of all routes (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67, AC-4, AC-6, AC-7)', () => {
   it('every rule that a route declares has a row, and every row a column for everybody', () => {

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { readCatalog } from '../../src/db/snapshots.js'
 import { forms, pages } from '../../src/web/index.js'
-import { CALLERS, MATRIX } from '../access/matrix.js'
+import { CALLERS, MATRIX, rowOf } from '../access/matrix.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
@@ -204,7 +204,7 @@ describe('every form as it is printed', () => {
             if (form.action.startsWith(`/${place.project}`) || form.action.startsWith(`/groups/${place.group}`)) wrong.push(`${form.action} is none`)
             continue
           }
-          const expected = MATRIX[declared.access.rule]?.[visibility].trim().split(/\s+/)[i]
+          const expected = MATRIX[rowOf(declared.access.rule)]?.[visibility].trim().split(/\s+/)[i]
           if (!expected || expected === 'in') continue
           sent++
           const { status, location } = await ask(browsers[name], form.action, form.fields)

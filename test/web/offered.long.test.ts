@@ -3,7 +3,7 @@ import { type CheerioAPI, load } from 'cheerio'
 import { beforeAll, expect, it } from 'vitest'
 import { forms, pages } from '../../src/web/index.js'
 import type { Form } from '../../src/web/page.js'
-import { CALLERS, MATRIX } from '../access/matrix.js'
+import { CALLERS, MATRIX, rowOf } from '../access/matrix.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
@@ -269,7 +269,7 @@ it('forms are offered to those whom the API allows what they do, and to no other
   const wrong: string[] = []
   const never: string[] = []
   for (const form of own) {
-    const row = MATRIX[form.access.rule]?.private.trim().split(/\s+/)
+    const row = MATRIX[rowOf(form.access.rule)]?.private.trim().split(/\s+/)
     const mayAt = (role: Role) => row?.[CALLERS.indexOf(role)] === 'in'
     const at = ROLES.filter((role) => offered[role].has(nameOf(form)))
     const may = HIGHER[nameOf(form)] ?? ROLES.find(mayAt)

@@ -1,7 +1,7 @@
 // @module-tag long
 import { beforeAll, describe, expect, it } from 'vitest'
 import { forms, pages } from '../../src/web/index.js'
-import { CALLERS, MATRIX } from '../access/matrix.js'
+import { CALLERS, MATRIX, rowOf } from '../access/matrix.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
@@ -206,7 +206,7 @@ describe('the forms', () => {
     for (const [visibility, { fullPath }] of Object.entries(ofVisibility) as [keyof typeof ofVisibility, TestProject][])
       for (const [i, name] of CALLERS.entries())
         for (const { at, method, access } of forms) {
-          const expected = at.startsWith('P') ? MATRIX[access.rule]?.[visibility].trim().split(/\s+/)[i] : undefined
+          const expected = at.startsWith('P') ? MATRIX[rowOf(access.rule)]?.[visibility].trim().split(/\s+/)[i] : undefined
           if (!expected || expected === 'in') continue
           compared++
           const { status } = await heard(browsers[name], addressOf(at, { ...shownPlace(), project: fullPath }), { method })
