@@ -10,7 +10,7 @@ import { MarkdownThread } from '../../src/lib/text/markdown-thread.js'
 import type { TextResult } from '../../src/lib/text/text-thread.js'
 
 /** Each fills 512 KiB, in lines of 1,900 characters but for those that have ends of lines. */
-const PATTERNS = 'a|a |(|[|{|<|"|\'|`|/|/*|//a|#|$|${|\\|-|=|@a|:|0x|1e|.|a.|a(|a<|<a |&a|%|\ta:|/*\n|"\n|{\n|<!--\n|"""\n|<<A\n|#{\n'.split('|')
+const PATTERNS = 'a|a |(|[|{|<|"|\'|`|/|/*|//a|#|$|${|\\|-|=|:|a(|a<|<a |\ta:|/*\n|"\n|{\n|<!--\n|"""\n|<<A\n|#{\n'.split('|')
 const SIZE = 512 * 1024
 
 let highlighter: Highlighter
@@ -45,7 +45,7 @@ const MARKS = '![|[|](|[a](|owner/project#1 |a@b.c |@a |http://a.b |<http://a|*|
 
 it('a megabyte of any mark is rendered below the budget of a text (SEC-276, MD-4)', async () => {
   for (const one of MARKS)
-    for (const other of ['', '\n', 'a ', '[', '*']) {
+    for (const other of ['', '\n', '[']) {
       results.length = 0
       const paragraph = `${one}${other}`.repeat(Math.floor(16_384 / (one.length + other.length || 1))).slice(0, 16_384)
       const text = `${paragraph}\n\n`.repeat(Math.floor(1_048_576 / (paragraph.length + 2)))
