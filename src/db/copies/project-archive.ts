@@ -422,7 +422,7 @@ async function insert(tx: Transaction, table: string, columns: Column[], project
   if (columns.length === 0 || table === 'lfs_object_projects') return
   if (REPLACED.has(table)) await tx.execute(sql.raw(`delete from public.${table} where project_id = ${projectId}`))
   const names = columns.map(({ name }) => name).filter((name) => name !== 'namespace_id')
-  // versions are set when they are there, and what is rendered by who reads the archive
+  // versions are set when they are there, and rendered texts by the service that reads the archive
   const values = names.map((name) => (table === 'merge_requests' && name === 'version_id' ? 'null' : name.endsWith('_html') ? `''` : name))
   const text = `insert into public.${table} (${names.join(', ')}) overriding system value select ${values.join(', ')} from staged_${table}${JOINED.has(table) ? ' on conflict do nothing' : ''}`
   await fitting(table, () => tx.execute(sql.raw(text)))

@@ -59,7 +59,7 @@ export class TextThread<Task extends object> {
   #stuck = 0
   #isClosed = false
 
-  /** `program` is the bundle of its code; `onResult` is told how each text ended that was not kept or remembered. */
+  /** `program` is the bundle of its code; `onResult` gets how each text ended that was not kept or remembered. */
   constructor(
     private readonly program: URL,
     private readonly limits: TextLimits,

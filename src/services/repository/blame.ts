@@ -60,7 +60,7 @@ export async function blameFile(
   })
 }
 
-/** The file whose commits a blame leaves out, as git does that is told of it. */
+/** The file whose commits a blame leaves out, as git does with `blame.ignoreRevsFile`. */
 export const IGNORED_REVISIONS = '.git-blame-ignore-revs'
 const MAX_IGNORED_BYTES = 262_144
 const MAX_IGNORED = 1_000

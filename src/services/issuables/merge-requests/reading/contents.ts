@@ -42,8 +42,10 @@ async function newestVersion(ctx: Context, request: Pick<Request, 'id' | 'projec
   return version ?? null
 }
 
+type RequestKey = Pick<Request, 'id' | 'project_id' | 'version_id'>
+
 /** Whether source and target have no common history (MR-93). */
-export const isUnrelated = async (ctx: Context, request: Pick<Request, 'id' | 'project_id' | 'version_id'>): Promise<boolean> =>
+export const isUnrelated = async (ctx: Context, request: RequestKey): Promise<boolean> =>
   (await newestVersion(ctx, request))?.base_commit_sha === null
 
 /** The commits of a version. */
@@ -63,8 +65,6 @@ export async function listRequestCommits(ctx: Context, project: Project, request
   const { commits, total } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip, limit })
   return { items: commits, total }
 }
-
-type RequestKey = Pick<Request, 'id' | 'project_id' | 'version_id'>
 
 /** The messages of the commits of the newest version, newest first, to find references (MR-82). */
 export async function* commitMessagesOf(ctx: Context, project: Pick<Project, 'id' | 'storage'>, request: RequestKey): AsyncGenerator<string> {
