@@ -134,11 +134,12 @@ const LINES_A_MAP = 32
 
 /**
  * A source map as lines of JSON, each the map of 32 lines of the program. src/load.ts parses those that a stack trace
- * needs: to parse the whole takes 400 ms and 200 MB.
+ * needs: to parse the whole takes 400 ms and 200 MB. Libraries are left out, which were half of it.
  */
 async function inParts({ version, sources, mappings }) {
   const { decode, encode } = await import('@jridgewell/sourcemap-codec')
   const lines = decode(mappings)
+  const isOwn = (source) => source !== undefined && !sources[source].includes('node_modules/')
   const maps = []
   for (let line = 0; line < lines.length; line += LINES_A_MAP) {
     const used = new Map()
@@ -146,8 +147,10 @@ async function inParts({ version, sources, mappings }) {
     const part = lines
       .slice(line, line + LINES_A_MAP)
       .map((segments) =>
-        segments.map(([column, source, ...position]) => (source === undefined ? [column] : [column, indexOf(source), ...position.slice(0, 2)])),
+        segments.map(([column, source, ...position]) => (isOwn(source) ? [column, indexOf(source), ...position.slice(0, 2)] : [column])),
       )
+      // the first of those without a source stands for all that follow
+      .map((segments) => segments.filter(({ length }, index) => length > 1 || segments[index - 1]?.length !== 1))
     maps.push(JSON.stringify({ version, mappings: encode(part), sources: [...used.keys()].map((source) => sources[source]), names: [] }))
   }
   return maps.join('\n')

@@ -55,7 +55,8 @@ function mapStackTraces(): void {
       maps ??= readFileSync(`${path}.map`)
       const map = lineAt(maps, Math.floor((line - 1) / LINES_A_MAP))
       const entry = new SourceMap(JSON.parse(map)).findEntry((line - 1) % LINES_A_MAP, column - 1)
-      if (!('originalSource' in entry)) return undefined
+      // without a source where a library was left out
+      if (!('originalSource' in entry) || !entry.originalSource) return undefined
       return `${resolve(dirname(path), entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`
     } catch {
       // no map, or a damaged one

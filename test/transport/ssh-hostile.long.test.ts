@@ -174,7 +174,7 @@ describe('hostile conversations over SSH', () => {
     const ended = await asked(() => {
       for (const pid of gits()) process.kill(Number(pid), 'SIGKILL')
     })
-    expect(ended).toMatchObject({ code: 1, err: 'git upload-pack was ended. Please try again.\n' })
+    expect(ended).toMatchObject({ code: 1, err: 'git upload-pack was killed. Please try again.\n' })
     await expectServed()
   })
 
