@@ -267,7 +267,7 @@ const selectGroup = statement('group for caller', (db, { by, viewerKind }: { by:
 })
 
 /**
- * Finds a group by its id or full path, with the caller's abilities; throws 404 if it does not exist, waits for its
+ * Finds a group by its id or full path (`asPath`), with the caller's abilities; throws 404 if it does not exist, waits for its
  * removal or the caller may not see it (G-67, SEC-245).
  */
 export const getGroupFor = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Group'): Promise<GroupSubject> =>
@@ -285,7 +285,7 @@ async function findGroupFor(
 ): Promise<GroupSubject> {
   const id = numericId(idOrPath)
   const [row] = await selectGroup(ctx.db, { by: id === null ? 'path' : 'id', viewerKind: viewerKindOf(user) }).execute({
-    value: id ?? idOrPath.toLowerCase(),
+    value: id ?? idOrPath.toLowerCase().replace(/^\/(?=\d+$)/, ''),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)

@@ -5,3 +5,6 @@ const LARGEST = 2_147_483_647
  * which no row has (G-49).
  */
 export const numericId = (text: string): number | null => (/^\d+$/.test(text) ? (Number(text) <= LARGEST ? Number(text) : 0) : null)
+
+/** The full path of a group for those who take an id or a path: one of digits alone begins with a slash, so that it is no id. */
+export const asPath = (fullPath: string): string => (numericId(fullPath) === null ? fullPath : `/${fullPath}`)

@@ -10,6 +10,9 @@ const RESERVED_BELOW = new Set(
   '- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '),
 )
 
+/** Whether no project or subgroup can have this name, so that what stands before it in an address is a whole path. */
+export const isReservedBelow = (name: string): boolean => RESERVED_BELOW.has(name.toLowerCase())
+
 /** Ends the paths and names of projects and groups that wait for their removal, so that their own are free (PR-28). */
 const DELETION_SUFFIX = /-deletion_scheduled-\d+$/i
 const SUFFIX_RESERVED = "cannot end in '-deletion_scheduled-' and a number"
@@ -104,3 +107,11 @@ export const isFilepath = (text: string): boolean => text.length <= MAX_FILEPATH
  * thing would be one about its project.
  */
 export const isDots = (name: string): boolean => name === '.' || name === '..'
+
+const TAGS = 'refs/tags/'
+
+/** A tag in the address of its page or its release: `new` is the form for another one, so that tag is named in full there. */
+export const tagInAddress = (tag: string): string => (tag === 'new' || tag.startsWith(TAGS) ? TAGS + tag : tag)
+
+/** The tag that an address names. */
+export const tagOfAddress = (named: string): string => (named.startsWith(TAGS) ? named.slice(TAGS.length) : named)

@@ -1,5 +1,6 @@
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/rules.js'
 import { encodePath } from '../lib/text/byte-path.js'
+import { tagInAddress } from '../rules/path.js'
 import type { PageView } from './page.js'
 
 /** A path of a repository, in a URL. */
@@ -30,8 +31,8 @@ export function projectLinks({ links }: Pick<PageView, 'links'>, fullPath: strin
     newFile: (ref: string, path?: string) => at('new', ref, path),
     commits: (ref: string, path?: string) => at('commits', ref, path),
     findFile: (ref: string) => at('find_file', ref),
-    tag: (name: string) => at('tags', name),
-    release: (tag: string) => `${base}/-/releases/${encodeURIComponent(tag)}`,
+    tag: (name: string) => at('tags', tagInAddress(name)),
+    release: (tag: string) => `${base}/-/releases/${encodeURIComponent(tagInAddress(tag))}`,
     commit: (oid: string) => `${base}/-/commit/${oid}`,
     archive: (ref: string, name: string) => `${base}/-/archive/${inUrl(ref)}/${encodeURIComponent(name)}`,
   }

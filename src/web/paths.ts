@@ -4,7 +4,9 @@ import type { Caller } from '../access/actor.js'
 import { findPathOwner } from '../access/path-owner.js'
 import type { Context } from '../context.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
-import { decodePath, hasBytes, urlForRouter, urlOfRouter } from '../lib/text/byte-path.js'
+import { asPath } from '../lib/numeric-id.js'
+import { decodePath, hasBytes, textOfRouter, urlForRouter, urlOfRouter } from '../lib/text/byte-path.js'
+import { isReservedBelow } from '../rules/path.js'
 import type { Form, Page } from './page.js'
 
 /** What is at an address. */
@@ -105,12 +107,12 @@ export class Paths {
     const present = () => base.split('/').map(encodeURIComponent).join('/') + (place.older ? '/-' : '') + owner.rest + query
     const to = reads && place.page && (place.older || owner.moved) ? present() : null
     const params = emptyParameterBag()
-    for (const [name, value] of Object.entries(found.params)) if (name !== '*') params[name] = value
+    for (const [name, value] of Object.entries(found.params)) if (name !== '*' && value !== undefined) params[name] = textOfRouter(value)
     // the router leaves `%2F` in it
     const rest = place.before === null ? undefined : decoded(owner.rest.slice(place.before.length))
     if (rest === null) return null
     if (rest !== undefined) params['path'] = rest
-    params['id'] = owner.fullPath
+    params['id'] = owner.kind === 'G' ? asPath(owner.fullPath) : owner.fullPath
     return { page: place.page, forms: place.forms, params, to }
   }
 }
@@ -131,7 +133,7 @@ interface Owner {
 async function ownerOf(ctx: Context, caller: Caller, path: string, reads: boolean): Promise<Owner | null> {
   const inGroups = path.startsWith('/groups/')
   const bare = inGroups ? path.slice('/groups'.length) : path
-  const dash = bare.indexOf('/-/')
+  const dash = dashIn(bare)
   const [, repository, wiki] = (reads && dash < 0 && /^(.*?)(\.wiki)?\.git\/?$/s.exec(bare)) || []
   const decoded = decodedParts(repository ?? (dash < 0 ? bare : bare.slice(0, dash)))
   if (!decoded) return null
@@ -154,6 +156,13 @@ async function ownerOf(ctx: Context, caller: Caller, path: string, reads: boolea
     .map((part) => `/${part}`)
     .join('')
   return { kind: KINDS[found.kind], fullPath: found.fullPath, rest, moved: decoded.slice(0, parts).join('/') !== found.fullPath }
+}
+
+/** Where the path of the owner ends; -1 if it does not say so: what is after a name that no project can have is of a branch or file. */
+function dashIn(path: string): number {
+  const dash = path.indexOf('/-/')
+  const parts = dash < 0 ? [] : path.slice(1, dash).split('/')
+  return parts.slice(1).some(isReservedBelow) ? -1 : dash
 }
 
 /** Decodes a part of a URL; null if it is malformed or has a NUL. */

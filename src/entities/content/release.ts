@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
+import { tagInAddress } from '../../rules/path.js'
 import type { ReleaseLinkRecord, ReleaseRecord } from '../../services/content/releases.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import { Milestone, presentMilestone } from '../issuables/milestone.js'
@@ -51,7 +52,7 @@ interface Project {
 
 const escaped = (tag: string) => tag.split('/').map(encodeURIComponent).join('/')
 
-const pageOf = (tag: string, { fullPath }: Project, { links }: View) => `${links.project(fullPath)}/-/releases/${encodeURIComponent(tag)}`
+const below = (tag: string, { fullPath }: Project, { links }: View) => `${links.project(fullPath)}/-/releases/${encodeURIComponent(tag)}`
 
 /** A link with a `filepath` has a permanent address, which stays the same when its `url` changes (RL-7). */
 export const presentReleaseLink = (
@@ -63,7 +64,7 @@ export const presentReleaseLink = (
   id,
   name,
   url,
-  direct_asset_url: filepath === null ? url : `${pageOf(tag, project, view)}/downloads${filepath}`,
+  direct_asset_url: filepath === null ? url : `${below(tag, project, view)}/downloads${filepath}`,
   link_type,
 })
 
@@ -75,7 +76,7 @@ export function presentRelease(
 ): z.infer<typeof Release> {
   const { tag } = release
   const base = view.links.project(project.fullPath)
-  const page = pageOf(tag, project, view)
+  const page = below(tagInAddress(tag), project, view)
   const path = new URL(base).pathname
   const archive = view.links.api(`/projects/${project.id}/repository/archive`)
   const sources = FORMATS.map((format) => ({ format, url: `${archive}.${format}?sha=${encodeURIComponent(tag)}` }))
@@ -91,7 +92,7 @@ export function presentRelease(
     commit: commit && presentCommit(commit, project, view),
     milestones: milestones.map((each) => presentMilestone(each, dayOf(now), view)),
     commit_path: commit && `${path}/commit/${commit.oid}`,
-    tag_path: `${path}/-/tags/${escaped(tag)}`,
+    tag_path: `${path}/-/tags/${escaped(tagInAddress(tag))}`,
     assets: {
       count: sources.length + links.length,
       sources,

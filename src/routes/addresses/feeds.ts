@@ -14,6 +14,7 @@ import { countRequest, forCall } from '../../http/mount.js'
 import { parseInput } from '../../http/params.js'
 import { holderOfCall, runAsHolder } from '../../lib/async/holder.js'
 import { atomOf, type Feed, type FeedEntry } from '../../lib/text/atom.js'
+import { asPath } from '../../lib/numeric-id.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { wholeEnd } from '../../lib/text/whole-end.js'
 import { titleOf } from '../../rules/commit-title.js'
@@ -144,7 +145,7 @@ async function activityFeed({ ctx, caller, path }: Call): Promise<FeedParts | nu
     return { title, entries: await eventEntries(ctx, caller, await listEventsOfProject(ctx, caller, subject, NEWEST)) }
   }
   if (owner.kind === 'group') {
-    const subject = await getGroupFor(ctx, caller, path)
+    const subject = await getGroupFor(ctx, caller, asPath(path))
     return { title, entries: await eventEntries(ctx, caller, await listEventsOfGroup(ctx, caller, subject, NEWEST)) }
   }
   const user = await findUserByName(ctx, path)
@@ -274,7 +275,7 @@ const feeds: FeedAddress[] = [
   {
     at: new RegExp(`^groups/${PATH}/-/issues$`),
     async feed(call) {
-      const group = await getGroupFor(call.ctx, call.caller, call.path)
+      const group = await getGroupFor(call.ctx, call.caller, asPath(call.path))
       return issuesIn(call, { group }, `${group.group.full_path}: issues`)
     },
   },

@@ -10,6 +10,7 @@ import { callerOf } from '../../http/caller.js'
 import { Content, downloadOf, sendContent } from '../../http/content.js'
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
+import { isReservedBelow } from '../../rules/path.js'
 import { badgeOf } from '../../services/ci/badges.js'
 import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
 import { armoredKeys } from '../../services/identity/gpg-keys.js'
@@ -184,20 +185,28 @@ export const addresses: Address[] = [
   }),
 ]
 
-/** A project's path is a namespace and a name at least; the older form of an address has no `-/`. */
-const BELOW =
-  /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets|exports)\/(?<rest>[\s\S]+)$/
+/** Groups have at most 20 levels. */
+const MAX_PARTS = 24
 
-/** The address of a path, with its parameters; `%2F` in it is a slash. Null for any other path. */
+/** The address of a path that the router has decoded, with its parameters. Null for any other path. */
 export function addressOf(path: string): { address: Address; params: Record<string, string> } | null {
-  const text = path.replace(/%2f/gi, '/')
-  if (text.includes('\0')) return null
-  const { id, part, rest } = BELOW.exec(text)?.groups ?? {}
-  for (const one of addresses) {
-    const found = one.part === null ? one.pattern.exec(text) : one.part === part ? one.pattern.exec(rest as string) : null
-    if (found) return { address: one, params: { ...(one.part !== null && { id: id as string }), ...found.groups } }
+  if (path.includes('\0')) return null
+  const at = (part: string | null, rest: string, params = {}) => {
+    for (const address of addresses) {
+      const found = address.part === part ? address.pattern.exec(rest) : null
+      if (found) return { address, params: { ...params, ...found.groups } }
+    }
+    return null
   }
-  return null
+  const parts = path.split('/')
+  // a project's path is a namespace and a name at least; the older form of an address has no `-/`
+  for (let end = 2; end < Math.min(parts.length, MAX_PARTS); end++) {
+    const [part = '', ...rest] = parts.slice(parts[end] === '-' ? end + 1 : end)
+    const found = rest.length > 0 && at(part, rest.join('/'), { id: parts.slice(0, end).join('/') })
+    if (found) return found
+    if (isReservedBelow(parts[end] as string)) break
+  }
+  return at(null, path)
 }
 
 /** Serves an address with the permissions, credentials and limits of the API (WA-1). */

@@ -4,6 +4,7 @@ import type { Context } from '../../context.js'
 import { forbidden, notFound } from '../../failures.js'
 import { callerOf } from '../../http/caller.js'
 import { redirect, WholeAddress } from '../../http/redirect.js'
+import { tagInAddress } from '../../rules/path.js'
 import { findLatestRelease, findLinkUrl } from '../../services/content/releases.js'
 
 const RELEASES = '/-/releases/'
@@ -39,6 +40,7 @@ export async function serveReleaseFile(ctx: Context, request: FastifyRequest, re
   }
   const latest = await findLatestRelease(ctx, subject)
   if (!latest) throw notFound()
-  const to = `/${fullPathOf(subject.project)}/-/releases/${encodeURIComponent(latest.tag)}${encodeURI(rest.slice(LATEST.length))}`
+  const named = rest === LATEST ? tagInAddress(latest.tag) : latest.tag
+  const to = `/${fullPathOf(subject.project)}/-/releases/${encodeURIComponent(named)}${encodeURI(rest.slice(LATEST.length))}`
   return redirect(reply, { to, before: ctx.links.base, status: 302 })
 }

@@ -6,6 +6,7 @@ import { seesInProject } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
 import { issues, mergeRequests, notes, pipelines, releases, snippets } from '../../db/schema/index.js'
 import { titleOf } from '../../rules/commit-title.js'
+import { tagInAddress } from '../../rules/path.js'
 import { linesOfDiff } from '../../rules/reviews/diff-lines.js'
 import { changesOfRequest, hasTruncatedChanges } from '../issuables/merge-requests/reading/contents.js'
 import { repositoryOf } from '../repository/repositories.js'
@@ -104,7 +105,7 @@ const FINDERS: Record<Notification['target'], Find> = {
       .where(and(eq(releases.id, id ?? 0), eq(releases.project_id, subject.project.id)))
     if (!release || !subject.can('download_code')) return null
     const title = `Release ${release.name ?? release.tag}`
-    const url = `${page}/-/releases/${encodeURIComponent(release.tag)}`
+    const url = `${page}/-/releases/${encodeURIComponent(tagInAddress(release.tag))}`
     return { name: title, title, text: release.description, ...NO_PEOPLE, url, thread: `release-${id}` }
   },
 }

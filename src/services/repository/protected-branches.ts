@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { protectedBranches, protectedTags } from '../../db/schema/index.js'
 import { conflict, Failure, notFound } from '../../failures.js'
-import { lengthOf } from '../../rules/path.js'
+import { isDots, lengthOf } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { lockSource } from '../groups/members.js'
@@ -33,6 +33,7 @@ export async function getProtectedBranch(ctx: Context, { project }: ProjectSubje
 
 const nameFaults = (name: string): string[] => {
   if (name.trim() === '') return ["can't be blank"]
+  if (isDots(name)) return ['is invalid']
   return lengthOf(name) > 255 ? ['is too long (maximum is 255 characters)'] : []
 }
 

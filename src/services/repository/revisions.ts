@@ -4,8 +4,8 @@ import type { Context } from '../../context.js'
 import type { GitRepository, Oid, Resolved } from '../../git/types.js'
 import { repositoryOf } from './repositories.js'
 
-/** A path of more parts names no ref. */
-const MAX_PARTS = 64
+/** A name of 255 characters has no more parts. */
+const MAX_PARTS = 128
 
 /**
  * Splits `main/docs/a.md` into a revision and a path: 40 hex digits are the revision; otherwise the longest branch or

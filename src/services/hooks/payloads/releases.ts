@@ -1,5 +1,6 @@
 import { asc, eq } from 'drizzle-orm'
 import { type RowImage, releaseLinks } from '../../../db/schema/index.js'
+import { tagInAddress } from '../../../rules/path.js'
 import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, projectObject, stamp } from '../payload-data.js'
@@ -33,7 +34,7 @@ export async function releaseOf(data: PayloadData, { operation, before, after }:
     description: release['description'],
     created_at: stamp(release['created_at']),
     released_at: stamp(release['released_at']),
-    url: `${page}/-/releases/${encodeURIComponent(tag)}`,
+    url: `${page}/-/releases/${encodeURIComponent(tagInAddress(tag))}`,
     action: ACTIONS[operation],
     project: projectObject(data, project),
     commit: commit && commitObject(data, project, commit),

@@ -4,6 +4,7 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import { tagInAddress, tagOfAddress } from '../../../rules/path.js'
 import { availableArchives } from '../../../services/repository/archive.js'
 import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
@@ -230,7 +231,7 @@ export const tagPage = page({
   access: onProject('download_code'),
   input: z.object({ path: str() }),
   async show({ ctx, caller, subject, input, view }) {
-    const { name, tag, commit, release, protected: isProtected } = await getTag(ctx, subject, input.path)
+    const { name, tag, commit, release, protected: isProtected } = await getTag(ctx, subject, tagOfAddress(input.path))
     const links = projectLinks(view, fullPathOf(subject.project))
     const notes = release && (await renderText(ctx, caller, subject, release.description))
     const mayRelease = subject.can('manage_release') && !release
@@ -293,7 +294,7 @@ export const tagPage = page({
   },
 })
 
-const tagAt = (subject: ProjectSubject, name: string) => `${homeOfProject(subject)}/-/tags/${inUrl(name)}`
+const tagAt = (subject: ProjectSubject, name: string) => `${homeOfProject(subject)}/-/tags/${inUrl(tagInAddress(name))}`
 
 export const newTagPage = page({
   at: 'P/-/tags/new',
@@ -345,8 +346,9 @@ export const tagRemoval = form({
   input: z.object({ path: str() }),
   on: tagPage,
   async submit({ ctx, caller, subject, input }) {
-    await deleteTag(ctx, subject, caller, input.path)
-    return new Redirect(`${homeOfProject(subject)}/-/tags`, { notice: `The tag ${input.path} is deleted.` })
+    const tag = tagOfAddress(input.path)
+    await deleteTag(ctx, subject, caller, tag)
+    return new Redirect(`${homeOfProject(subject)}/-/tags`, { notice: `The tag ${tag} is deleted.` })
   },
 })
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import { tagInAddress, tagOfAddress } from '../../../rules/path.js'
 import {
   createLink,
   createRelease,
@@ -31,12 +32,13 @@ const NEW_ASSETS = [0, 1, 2] as const
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('manage_release')
+const tagName = str().transform(tagOfAddress)
 const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/releases`
-const addressOf = (subject: ProjectSubject, tag: string) => `${within(subject)}/${encodeURIComponent(tag)}`
+const addressOf = (subject: ProjectSubject, tag: string) => `${within(subject)}/${encodeURIComponent(tagInAddress(tag))}`
 
 /** Where an asset is: at its permanent address, if it has one (RL-7). */
 const assetAddress = (view: PageView, subject: ProjectSubject, tag: string, { url, filepath }: ReleaseLinkRecord) =>
-  filepath === null ? url : `${view.links.prefix}${addressOf(subject, tag)}/downloads${inUrl(filepath)}`
+  filepath === null ? url : `${view.links.prefix}${within(subject)}/${encodeURIComponent(tag)}/downloads${inUrl(filepath)}`
 
 interface BoxProps {
   view: PageView
@@ -136,7 +138,7 @@ export const releasesPage = page({
 export const releasePage = page({
   at: 'P/-/releases/:tag_name',
   access: read,
-  input: z.object({ tag_name: str() }),
+  input: z.object({ tag_name: tagName }),
   async show({ ctx, caller, subject, input, view }) {
     const record = await getRelease(ctx, subject, input.tag_name)
     const { release } = record
@@ -256,7 +258,7 @@ export const newReleaseForm = form({
 export const editReleasePage = page({
   at: 'P/-/releases/:tag_name/edit',
   access: write,
-  input: z.object({ tag_name: str() }),
+  input: z.object({ tag_name: tagName }),
   async show({ ctx, subject, input, view }) {
     const record = await getRelease(ctx, subject, input.tag_name)
     const { tag } = record.release
@@ -315,7 +317,7 @@ export const editReleaseForm = form({
   method: 'PUT',
   files: true,
   access: write,
-  input: z.object({ tag_name: str(), release: z.object(attributes) }),
+  input: z.object({ tag_name: tagName, release: z.object(attributes) }),
   on: editReleasePage,
   async submit({ ctx, subject, input: { tag_name, release } }) {
     const { released_at, milestones, ...given } = release
@@ -333,7 +335,7 @@ export const releaseRemoval = form({
   at: 'P/-/releases/:tag_name',
   method: 'DELETE',
   access: write,
-  input: z.object({ tag_name: str() }),
+  input: z.object({ tag_name: tagName }),
   on: editReleasePage,
   async submit({ ctx, subject, input }) {
     await deleteRelease(ctx, subject, input.tag_name)
@@ -344,7 +346,7 @@ export const releaseRemoval = form({
 export const assetForm = form({
   at: 'P/-/releases/:tag_name/links',
   access: write,
-  input: z.object({ tag_name: str(), link: z.object(asset) }),
+  input: z.object({ tag_name: tagName, link: z.object(asset) }),
   on: editReleasePage,
   async submit({ ctx, subject, input: { tag_name, link } }) {
     await createLink(ctx, subject, tag_name, link)
@@ -356,7 +358,7 @@ export const assetRemoval = form({
   at: 'P/-/releases/:tag_name/links/:link_id',
   method: 'DELETE',
   access: write,
-  input: z.object({ tag_name: str(), link_id: rowId() }),
+  input: z.object({ tag_name: tagName, link_id: rowId() }),
   on: editReleasePage,
   async submit({ ctx, subject, input }) {
     const { name } = await deleteLink(ctx, subject, input.tag_name, input.link_id)

@@ -4,6 +4,7 @@ import { type GroupSubject, getGroupFor, getGroupOrDeletedFor, onGroupOrDeletedS
 import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
+import { asPath } from '../../../lib/numeric-id.js'
 import { formerPath } from '../../../rules/path.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
@@ -362,7 +363,7 @@ export const groupTransferForm = form({
     const target =
       path === ''
         ? null
-        : await getGroupFor(ctx, caller, path).catch((error: unknown) => {
+        : await getGroupFor(ctx, caller, asPath(path)).catch((error: unknown) => {
             throw error instanceof Failure ? refuse('is no group that you may create subgroups in') : error
           })
     await transferGroup(ctx, caller, subject, target, (reason) => refuse(`is refused. ${reason}`))
