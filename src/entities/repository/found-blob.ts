@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { encodePath, hasBytes, shownPath } from '../../lib/text/byte-path.js'
 import type { CodeMatch } from '../../services/search/code.js'
+import { encodedPath } from './encoded-path.js'
 
 /**
  * A search result in code: the matching lines of a file, or the beginning of a file whose path matches (section 2,
@@ -10,6 +12,7 @@ export const FoundBlob = z
     basename: z.string(),
     data: z.string(),
     filename: z.string(),
+    encoded_path: encodedPath(),
     id: z.string().nullable(),
     ref: z.string(),
     startline: z.int(),
@@ -18,9 +21,10 @@ export const FoundBlob = z
   .meta({ id: 'FoundBlob', description: 'A part of a file or wiki page that a search found.' })
 
 export const presentFoundBlob = ({ path, oid, line, text }: CodeMatch, at: { ref: string; project_id: number }): z.infer<typeof FoundBlob> => ({
-  basename: oid === null ? withoutExtension(path) : nameOf(path),
+  basename: shownPath(oid === null ? withoutExtension(path) : nameOf(path)),
   data: text,
-  filename: path,
+  filename: shownPath(path),
+  ...(hasBytes(path) && { encoded_path: encodePath(path) }),
   id: oid,
   ref: at.ref,
   startline: line,

@@ -1,4 +1,5 @@
 import type { SingleFlight } from '../../lib/async/single-flight.js'
+import { pathOfBytes } from '../../lib/text/byte-path.js'
 import { GitFault } from '../errors.js'
 import { literalPath } from '../history/log.js'
 import type { ObjectCache } from '../object-cache.js'
@@ -115,7 +116,7 @@ export async function filesWith(source: SearchSource, commit: Oid, text: string,
           return read < MAX_OUTPUT_BYTES
         }
       })
-      const names = Buffer.concat(out).toString('utf8').split('\0').slice(0, -1)
+      const names = pathOfBytes(Buffer.concat(out)).split('\0').slice(0, -1)
       return { files: names.map((name) => name.slice(tree.length + 1)), timedOut: end === 'timeout' }
     },
   )
@@ -219,7 +220,7 @@ class GrepReader {
       const end = line < 0 ? -1 : data.indexOf(0x0a, line + 1)
       if (end < 0) break
       this.#line(
-        data.toString('utf8', at + this.tree.length + 1, path),
+        pathOfBytes(data.subarray(at + this.tree.length + 1, path)),
         Number(data.toString('latin1', path + 1, line)),
         data.subarray(line + 1, end),
       )

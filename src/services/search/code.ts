@@ -16,6 +16,7 @@ const MAX_SHOWN_BYTES = 1_024
 
 /** A match in a file. */
 export interface CodeMatch {
+  /** With its bytes (`byte-path.ts`). */
   path: string
   /** The blob id of a file found by path; null for a match in content. */
   oid: Oid | null
@@ -67,10 +68,10 @@ export async function searchBlobs(
   // if chunks are truncated, more of these files may match by content
   const matched = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...deadline }) : [])
   for (const chunk of chunks) matched.add(chunk.path)
-  const byPath = (named ?? []).filter((entry) => !matched.has(entry.path)).slice(0, MAX_MATCHES)
+  const byPath = (named ?? []).filter(({ path, bytePath = path }) => !matched.has(bytePath)).slice(0, MAX_MATCHES)
   const all = [
     ...chunks.map((chunk) => ({ path: chunk.path, line: chunk.startLine, text: chunk.text.trimEnd(), oid: null })),
-    ...byPath.map((entry) => ({ path: entry.path, line: 1, text: '', oid: entry.oid })),
+    ...byPath.map(({ path, bytePath = path, oid }) => ({ path: bytePath, line: 1, text: '', oid })),
   ].sort((a, b) => compareByPath(a, b) || a.line - b.line)
   const { items, total } = slice(all, paging)
   return { items: await Promise.all(items.map((found) => withContentStart(repository, found))), total, ref }

@@ -61,7 +61,7 @@ describe('names that are not UTF-8 (RF-109)', () => {
   })
 
   it('are named in lists, only where they are not UTF-8, with what to ask for', async () => {
-    const { get } = await place()
+    const { owner, at, get } = await place()
     const tree = (await get('tree?ref=main').expect(200)).body as { path: string; encoded_path?: string }[]
     expect(tree.map(({ path, encoded_path }) => [path, encoded_path])).toEqual([
       ['d\ufffd', 'd%FF'],
@@ -74,6 +74,8 @@ describe('names that are not UTF-8 (RF-109)', () => {
     expect(below.map(({ encoded_path }) => encoded_path)).toEqual(['d%FF%2Fa%FD.txt', 'd%FF%2Fa%FE.txt'])
     const all = (await get('tree?ref=main&recursive=true&per_page=2').expect(200)) as { body: { path: string }[]; headers: Record<string, string> }
     expect(all.body).toHaveLength(2)
+    const found = (await t.api('get', at.replace('repository', 'search?scope=blobs&search=other'), owner).expect(200)).body
+    expect(found).toMatchObject([{ filename: 'd\ufffd/a\ufffd.txt', encoded_path: 'd%FF%2Fa%FD.txt' }])
     const linked = await get('tree?ref=main&path=d%FF&per_page=1')
     expect(linked.headers['link']).toContain('path=d%FF&')
     const [newest] = (await get('commits').expect(200)).body

@@ -11,6 +11,7 @@ import { listUsers, loadUsers } from '../../../services/identity/user-list.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { listProjects } from '../../../services/projects/list.js'
+import { shownPath } from '../../../lib/text/byte-path.js'
 import { type CodeMatch, searchBlobs, searchCommits, searchWiki } from '../../../services/search/code.js'
 import { searchIssues, searchMergeRequests } from '../../../services/search/issuables.js'
 import { Avatar } from '../../components/avatar.js'
@@ -193,7 +194,7 @@ const Match = ({ match, wanted, to }: { match: CodeMatch; wanted: string; to: st
     <section class="box">
       <h2 class="head">
         <a href={to}>
-          <Marked text={match.path} wanted={wanted} />
+          <Marked text={shownPath(match.path)} wanted={wanted} />
         </a>
       </h2>
       {lines.length > 0 && (
