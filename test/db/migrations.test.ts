@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 
 /** SHA-256 of each migration. They never change: databases have applied them. A new one is added here. */
@@ -38,6 +38,11 @@ describe('migrations', () => {
         .update(readFileSync(`migrations/${tag}.sql`))
         .digest('hex')
     expect(journal.entries.map(({ tag }) => [tag, hash(tag)])).toEqual(Object.entries(FROZEN))
+  })
+
+  it('keep the newest snapshot of the schema alone, which the next one is compared with', () => {
+    const { tag } = journal.entries.at(-1) ?? expect.fail('no migrations')
+    expect(readdirSync('migrations/meta').filter((name) => name.includes('snapshot'))).toEqual([`${tag.slice(0, 4)}_snapshot.json`])
   })
 
   it('are applied in their order: each is newer than the one before it', () => {
