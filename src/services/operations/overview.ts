@@ -2,7 +2,6 @@ import { statfs } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import type { Database } from '../../db/client.js'
 import { namespaces, processes, projects, repositoryChecks, users } from '../../db/schema/index.js'
 
 /** How the people of the service are. */
@@ -60,24 +59,13 @@ export interface Overview {
   storages: StorageSpace[]
 }
 
-/** How long what is in the storages is kept: it is summed up over all projects. */
-const SUMS_MS = 60_000
-type Sums = { storage: string; projects: string; shown: string; bytes: string }[]
-const sums = new WeakMap<Database, { until: number; rows: Promise<Sums> }>()
-
-function storageSums({ db, now }: Context): Promise<Sums> {
-  const time = now().getTime()
-  const known = sums.get(db)
-  if (known && known.until > time) return known.rows
-  const rows = db.write
-    .execute<Sums[number]>(
+/** What is in the storages: a sum over all projects. */
+const storageSums = async ({ db }: Context) =>
+  (
+    await db.write.execute<{ storage: string; projects: string; shown: string; bytes: string }>(
       sql`select storage, count(*) as projects, count(*) filter (where marked_for_deletion_at is null) as shown, sum(repository_size + lfs_objects_size) as bytes from ${projects} group by storage order by storage`,
     )
-    .then((found) => found.rows)
-  sums.set(db, { until: time + SUMS_MS, rows })
-  rows.catch(() => sums.delete(db))
-  return rows
-}
+  ).rows
 
 /** How long a disk may take to answer. */
 const DISK_MS = 1_000
