@@ -1,4 +1,5 @@
 import type { MarkdownIt, StateBlock, StateInline } from 'markdown-it'
+import { ID_PREFIX } from './sanitize.js'
 
 /** The footnotes of a text while it is rendered. */
 export interface Footnotes {
@@ -57,7 +58,8 @@ function takeReference(state: StateInline, silent: boolean): boolean {
     const { number } = note
     const token = state.push('html_inline', '', 0)
     const id = note.references === 1 ? `fnref-${number}` : `fnref-${number}-${note.references}`
-    token.content = `<sup class="footnote-ref"><a href="#fn-${number}" id="${id}">${number}</a></sup>`
+    token.meta = { own: true }
+    token.content = `<sup class="footnote-ref"><a href="#${ID_PREFIX}fn-${number}" id="${ID_PREFIX}${id}">${number}</a></sup>`
   }
   state.pos += mark.length
   return true
@@ -72,7 +74,9 @@ export function footnotesToHtml(env: Footnotes, render: (text: string) => string
   for (const [label, { number }] of env.referredTo) {
     const html = render(env.footnotes.get(label) ?? '')
     if (html === null) return null
-    items.push(`<li id="fn-${number}">\n${html}<a href="#fnref-${number}" class="footnote-backref">↩</a>\n</li>\n`)
+    items.push(
+      `<li id="${ID_PREFIX}fn-${number}">\n${html}<a href="#${ID_PREFIX}fnref-${number}" class="footnote-backref">↩</a>\n</li>\n`,
+    )
   }
   return `<section class="footnotes">\n<ol>\n${items.join('')}</ol>\n</section>\n`
 }

@@ -1,5 +1,8 @@
+import GithubSlugger from 'github-slugger'
 import MarkdownIt, { type Env, type StateInline, type Token } from 'markdown-it'
+import { emojiOf } from './emoji.js'
 import { type Footnotes, footnotesToHtml, useFootnotes } from './markdown-footnotes.js'
+import { ID_PREFIX, linkWithin, sanitize } from './sanitize.js'
 
 /** A part of a text that becomes a link. */
 export interface TextLink {
@@ -39,12 +42,15 @@ export const escapeText = (text: string): string => markdown.utils.escapeHtml(te
 /** The text as it is. */
 const asIs = (text: string) => `<pre>${escapeText(text)}</pre>`
 
-const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: 20 })
+const markdown = new MarkdownIt({ html: true, linkify: true, maxNesting: 20 })
 markdown.validateLink = (url) => isHarmless(url.trim())
 useFootnotes(markdown)
 markdown.inline.ruler.before('link', 'wiki link', takeWikiLink)
+markdown.inline.ruler.push('emoji', takeEmoji)
+markdown.renderer.rules['blockquote_open'] = (tokens, i, options, _, renderer) =>
+  renderer.renderToken(tokens, i, options) + (tokens[i]?.meta?.['title'] ?? '')
 /** Finds the blocks of a text; `inlines` then parses the text of each of them. */
-const blocks = new MarkdownIt({ html: false, maxNesting: 20 })
+const blocks = new MarkdownIt({ html: true, maxNesting: 20 })
 blocks.validateLink = markdown.validateLink
 useFootnotes(blocks)
 blocks.core.ruler.enableOnly(['normalize', 'block'])
@@ -60,31 +66,39 @@ interface RenderEnv extends Env, Footnotes {
   linksIn?: LinkFinder | undefined
   /** Whether `[[page]]` is a link. */
   isWiki: boolean
+  /** Whether the text has HTML itself. */
+  hasHtml: boolean
+  slugger: GithubSlugger
 }
 
-/** Renders Markdown to HTML that contains only Markdown markup: HTML tags in the text are escaped. */
+/** Renders Markdown to HTML; of HTML in the text only what is on the list of `sanitize` is left. */
 export const markdownToHtml = (text: string): string => (text.length <= MAX_RENDERED_LENGTH ? renderMarkdown(text) : asIs(text))
 
 /** Like `markdownToHtml`, for long texts too: for a thread of its own (MD-1 to MD-4). */
 export function renderMarkdown(text: string, linksIn?: LinkFinder, isWiki = false): string {
   if (text.length > MAX_LENGTH || hasMoreLines(text, MAX_LINES)) return asIs(text)
-  const env: RenderEnv = { linksIn, isWiki, links: 0, footnotes: new Map(), referredTo: new Map() }
+  const env: RenderEnv = { linksIn, isWiki, links: 0, hasHtml: false, slugger: new GithubSlugger(), footnotes: new Map(), referredTo: new Map() }
   let room = MAX_HTML
   const render = (source: string): string | null => {
     const tokens = blocks.parse(source, env)
     markTasks(tokens)
-    for (const token of tokens) {
+    markAlerts(tokens)
+    for (const [i, token] of tokens.entries()) {
+      if (token.type === 'html_block') env.hasHtml = true
       if (token.type !== 'inline') continue
       const html = inlineHtml(token, env, room)
       if (html === null) return null
       room -= html.length
+      const heading = tokens[i - 1]
+      if (heading?.type === 'heading_open') heading.attrSet('id', ID_PREFIX + env.slugger.slug(textIn(token)))
       token.children = [htmlToken(html)]
     }
     return markdown.renderer.render(tokens, markdown.options, env)
   }
   const html = render(text)
   const notes = html === null ? null : footnotesToHtml(env, render)
-  return html === null || notes === null ? asIs(text) : `${html}${notes}`.trimEnd()
+  if (html === null || notes === null) return asIs(text)
+  return (env.hasHtml ? sanitize(`${html}${notes}`) : `${html}${notes}`).trimEnd()
 }
 
 function hasMoreLines(text: string, maximum: number): boolean {
@@ -107,13 +121,55 @@ function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
   markdown.core.process(state)
   // references to one long link may repeat it very often
   let attributes = 0
-  for (const { type, attrs } of token.children) {
+  for (const child of token.children) {
+    const { type, attrs, meta } = child
     if (type === 'link_open' || type === 'image') env.links++
+    if (type === 'link_open') child.attrSet('href', linkWithin(String(child.attrGet('href'))))
+    if (type === 'html_inline' && !meta) env.hasHtml = true
     for (const [, value] of attrs ?? []) attributes += String(value).length
   }
   if (attributes > room) return null
   const html = `${task ?? ''}${markdown.renderer.renderInline(token.children, markdown.options, env)}`
   return html.length > room ? null : html
+}
+
+/** The text of a heading, without its markup: its id is made of it. */
+const textIn = ({ children, content }: Token) =>
+  (children?.map(({ type, content }) => (type === 'html_inline' ? '' : content)).join('') ?? content).slice(0, 255)
+
+const EMOJI = /:([a-z0-9_+-]{1,50}):/y
+
+/** `:tada:` (MD-6). */
+function takeEmoji(state: StateInline, silent: boolean): boolean {
+  if (state.src[state.pos] !== ':') return false
+  EMOJI.lastIndex = state.pos
+  const [mark, name = ''] = EMOJI.exec(state.src) ?? []
+  const emoji = emojiOf(name)
+  if (mark === undefined || emoji === undefined) return false
+  if (!silent) state.push('text', '', 0).content = emoji
+  state.pos += mark.length
+  return true
+}
+
+const ALERT = /^\[!(note|tip|important|warning|caution)\][ \t]*(?:\n|$)/i
+
+/** Makes quotes that begin with `[!NOTE]` and the like alerts (MD-6). */
+function markAlerts(tokens: Token[]): void {
+  const open: Token[] = []
+  for (const [i, token] of tokens.entries()) {
+    if (token.type === 'blockquote_close') token.tag = open.pop()?.tag ?? token.tag
+    if (token.type !== 'blockquote_open') continue
+    open.push(token)
+    const [paragraph, text, end] = tokens.slice(i + 1, i + 4)
+    const [mark, kind] = (paragraph?.type === 'paragraph_open' && ALERT.exec(text?.content ?? '')) || []
+    if (!paragraph || !text || !end || mark === undefined || kind === undefined) continue
+    const name = kind.toLowerCase()
+    token.tag = 'div'
+    token.attrSet('class', `markdown-alert markdown-alert-${name}`)
+    token.meta = { title: `<p class="markdown-alert-title">${name.charAt(0).toUpperCase()}${name.slice(1)}</p>\n` }
+    text.content = text.content.slice(mark.length)
+    if (text.content === '') paragraph.hidden = end.hidden = true
+  }
 }
 
 const WIKI_LINK = /\[\[([^[\]|\n]{1,500})(?:\|([^[\]|\n]{1,500}))?\]\]/y

@@ -1,5 +1,6 @@
 import type { Slices } from '../../lib/async/slices.js'
 import { escapeHtml } from '../../lib/text/html.js'
+import { linkWithin } from '../../lib/text/sanitize.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import type { Settings } from '../core/settings.js'
 
@@ -17,7 +18,7 @@ export interface Surroundings {
 const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&lt;': '<', '&gt;': '>' }
 const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (entity) => ENTITIES[entity] as string)
 
-const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled|<img src="([^"]*)" alt="([^"]*)"|<a href="([^"]*)"/g
+const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^>]*)>|<a href="([^"]*)"/g
 /** Tags that are changed in one step: a text of a megabyte has a hundred thousand links (SEC-145). */
 const STEP_TAGS = 500
 
@@ -30,27 +31,32 @@ export const withSurroundings = (slices: Slices, html: string, surroundings: Sur
     const drawn = withDiagrams(html, surroundings.diagrams)
     const parts: string[] = []
     let [from, steps] = [0, 0]
-    for (const { 0: tag, 1: picture, 2: alt = '', 3: link, index } of drawn.matchAll(TAGS)) {
+    for (const { 0: tag, 1: picture, 2: alt = '', 3: attributes = '', 4: link, index } of drawn.matchAll(TAGS)) {
       if (++steps % STEP_TAGS === 0) yield
       parts.push(drawn.slice(from, index))
-      if (picture !== undefined) parts.push(pictureTo(tag, picture, alt, surroundings))
+      if (picture !== undefined) parts.push(pictureTo(tag, picture, alt, attributes, surroundings))
       else parts.push(link === undefined ? `${tag} aria-label="Task"` : linkTo(tag, link, surroundings))
       from = index + tag.length
     }
     return [...parts, drawn.slice(from)].join('')
   })
 
-function pictureTo(tag: string, url: string, alt: string, { folder, file }: Surroundings): string {
+function pictureTo(tag: string, url: string, alt: string, attributes: string, { folder, file }: Surroundings): string {
   const path = pathOf(unescapeHtml(url), folder)
-  if (path !== null) return `<img loading="lazy" src="${escapeHtml(file(path))}" alt="${alt}"`
-  return /^\/uploads\//.test(url) ? tag : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span><span hidden`
+  if (path !== null) return `<img loading="lazy" src="${escapeHtml(file(path))}" alt="${alt}"${attributes}>`
+  return /^\/uploads\//.test(url) ? tag : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span>`
 }
 
 function linkTo(tag: string, url: string, { folder, page }: Surroundings): string {
   const [, bare = '', rest = ''] = /^([^?#]*)([\s\S]*)$/.exec(unescapeHtml(url)) ?? []
   const path = bare === '' ? null : pathOf(bare, folder)
-  return path === null ? tag : `<a href="${escapeHtml(page(path) + rest)}"`
+  return path === null ? tag : `<a href="${escapeHtml(page(path) + (isMarkdown(path) ? toSection(rest) : rest))}"`
 }
+
+const isMarkdown = (path: string) => /\.(?:md|markdown|mdown|mkdn?)$/i.test(path)
+
+/** What follows the path of a text: its sections have ids with a prefix. */
+const toSection = (rest: string) => rest.replace(/#(?=.)[\s\S]*$/, linkWithin)
 
 /** The most diagrams of a text, and the most bytes of the source of one: it is part of an address. */
 const MAX_DIAGRAMS = 20

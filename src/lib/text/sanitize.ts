@@ -1,0 +1,101 @@
+import sanitizeHtml from 'sanitize-html'
+
+/** Ids and names of a text begin so: none is that of an element of a page. */
+export const ID_PREFIX = 'user-content-'
+
+/** An id of a text; what it has already is not written twice. */
+export const prefixed = (id: string): string => (id.startsWith(ID_PREFIX) ? id : ID_PREFIX + id)
+
+/** A link within a text leads to where the prefix has moved its target. */
+export const linkWithin = (href: string): string => (/^#./.test(href) ? `#${prefixed(href.slice(1))}` : href)
+
+/** The elements that GitHub and GitLab take in Markdown, without `picture`, of which the picture itself remains. */
+const TAGS =
+  'a abbr b bdo blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p pre q rp rt ruby s samp section small span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr'.split(
+    ' ',
+  )
+
+/** No style, no class but those of the renderer, no handler, nothing that takes the focus or leads a form. */
+const ATTRIBUTES = {
+  '*': ['align', 'dir', 'id', 'lang', 'title', 'valign', 'width', 'height', 'border', 'cellpadding', 'cellspacing', 'itemprop'],
+  a: ['href', 'name', 'class'],
+  blockquote: ['cite'],
+  code: ['class'],
+  col: ['span'],
+  colgroup: ['span'],
+  del: ['cite', 'datetime'],
+  details: ['open'],
+  div: ['class'],
+  img: ['src', 'alt'],
+  input: ['type', 'class', 'disabled', 'checked'],
+  ins: ['cite', 'datetime'],
+  li: ['class', 'value'],
+  ol: ['start', 'reversed', 'type'],
+  p: ['class'],
+  q: ['cite'],
+  section: ['class'],
+  sup: ['class'],
+  td: ['colspan', 'rowspan', 'headers', 'style'],
+  th: ['colspan', 'rowspan', 'headers', 'scope', 'style'],
+  time: ['datetime'],
+}
+
+/** Classes that the renderer writes. */
+const CLASSES: Record<string, RegExp> = {
+  a: /^(?:gfm(?: gfm-[a-z_]+)?|footnote-backref)$/,
+  code: /^language-[^\s]{1,50}$/,
+  div: /^markdown-alert markdown-alert-[a-z]+$/,
+  input: /^task-list-item-checkbox$/,
+  li: /^task-list-item$/,
+  p: /^markdown-alert-title$/,
+  section: /^footnotes$/,
+  sup: /^footnote-ref$/,
+}
+
+/** A number in an attribute of a size is at most so large. */
+const isSize = (text: string) => /^\d{1,4}(?:px|%)?$/.test(text)
+
+const SIZES = ['width', 'height', 'border', 'cellpadding', 'cellspacing', 'colspan', 'rowspan', 'span']
+
+function changed(tagName: string, given: sanitizeHtml.Attributes): sanitizeHtml.Tag {
+  const { href, src, alt, ...attribs } = given
+  const { class: classes, style } = attribs
+  if (classes !== undefined && !CLASSES[tagName]?.test(classes)) delete attribs['class']
+  // markdown-it aligns the cells of tables so
+  if (style !== undefined && !/^text-align:(?:left|center|right)$/.test(style)) delete attribs['style']
+  for (const name of SIZES) if (attribs[name] !== undefined && !isSize(attribs[name])) delete attribs[name]
+  for (const name of ['id', 'name']) if (attribs[name]) attribs[name] = prefixed(attribs[name])
+  if (tagName === 'input') return { tagName, attribs: { type: 'checkbox', class: 'task-list-item-checkbox', disabled: '', ...(attribs['checked'] !== undefined && { checked: '' }) } }
+  // in this order, which those expect that lead links and pictures to the files of a repository
+  return {
+    tagName,
+    attribs: {
+      ...(href !== undefined && { href: linkWithin(href.trim()) }),
+      ...(tagName === 'img' && { src: (src ?? '').trim(), alt: alt ?? '' }),
+      ...attribs,
+    },
+  }
+}
+
+/** HTML nests at most so deep; what is deeper loses its tags. */
+const MAX_DEPTH = 50
+
+/**
+ * HTML with the elements and attributes of the list alone, well-formed: what is not on it goes, its text stays, but for
+ * scripts and styles. Takes linear time.
+ */
+export const sanitize = (html: string): string =>
+  sanitizeHtml(html, {
+    allowedTags: TAGS,
+    allowedAttributes: ATTRIBUTES,
+    allowedSchemes: ['http', 'https', 'mailto'],
+    allowedSchemesAppliedToAttributes: ['href', 'src', 'cite'],
+    allowProtocolRelative: true,
+    // those of cells are looked at above
+    parseStyleAttributes: false,
+    nonTextTags: ['script', 'style', 'textarea', 'option', 'noscript', 'template', 'iframe', 'title', 'xmp', 'noembed', 'noframes'],
+    selfClosing: ['img', 'br', 'hr', 'input', 'wbr', 'col'],
+    nestingLimit: MAX_DEPTH,
+    transformTags: { '*': changed },
+    exclusiveFilter: ({ tag, attribs }) => tag === 'img' && !attribs['src'],
+  }).replaceAll(' />', '>')
