@@ -3,7 +3,7 @@ import { renderToString } from 'preact-render-to-string'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { bool, date, file, int, list, oneOf, oneOrMore, opt, orDefault, str } from '../../src/http/params.js'
-import { email, filled, title } from '../../src/http/texts.js'
+import * as documented from '../../src/http/texts.js'
 import { Slices } from '../../src/lib/async/slices.js'
 import { Checkbox, Field, FormFaults, SelectField, TextField } from '../../src/web/components/form.js'
 import { fieldsOf } from '../../src/web/fields.js'
@@ -15,10 +15,10 @@ import { anAdmin } from '../support/factories.js'
 
 const input = z.object({
   thing: z.object({
-    title: orDefault(title(), ''),
-    text: opt(filled()),
+    title: orDefault(documented.title(), ''),
+    text: opt(documented.filled()),
     note: orDefault(str(), ''),
-    address: orDefault(email(), ''),
+    address: orDefault(documented.email(), ''),
     day: opt(date()),
     count: int({ min: 0 }),
     kind: opt(oneOf(['a', 'b'])),
@@ -26,7 +26,7 @@ const input = z.object({
     marks: opt(list(str())),
     people: opt(oneOrMore(str())),
     picture: opt(file()),
-    links: opt(list(z.object({ url: filled() }))),
+    links: opt(list(z.object({ url: documented.filled() }))),
   }),
   version: opt(str()),
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { ParameterBag } from '../../http/form.js'
 import { bool, idList, opt, orDefault, str } from '../../http/params.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { emojiOf } from '../../lib/text/emoji.js'
 import type { NoteAward } from '../../services/notes/award-emoji.js'
 import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
@@ -62,7 +62,7 @@ export interface DiscussionParts {
 }
 
 /** The text of a note, and where the form that changes it leads. */
-export const noteText = z.object({ note: z.object({ note: orDefault(filled(), '') }), back: opt(str()) })
+export const noteText = z.object({ note: z.object({ note: orDefault(documented.filled(), '') }), back: opt(str()) })
 export const commentText = noteText.omit({ back: true })
 export const replyText = noteText.extend({ how: opt(str()), resolve: opt(bool()) })
 export const changedText = noteText.extend({ before: opt(str()) })

@@ -3,7 +3,7 @@ import { anyone } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, noSuchRoute } from '../../../failures.js'
 import { orDefault, str } from '../../../http/params.js'
-import { email, filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { emailFault, normaliseEmail } from '../../../rules/email.js'
 import { findLink } from '../../../services/identity/links/links.js'
 import { mailLink } from '../../../services/identity/links/mail.js'
@@ -86,7 +86,7 @@ export const confirmationForm = form({
 const PASSWORD = '/users/password/edit'
 const reset_password_token = token()
 
-const newPassword = z.object({ reset_password_token, password: orDefault(filled(), '') })
+const newPassword = z.object({ reset_password_token, password: orDefault(documented.filled(), '') })
 
 /** Sets a password with the single-use token of a link (ML-24). */
 export const passwordPage = page({
@@ -134,7 +134,7 @@ interface LinkRequest {
   text: string
 }
 
-const linkRequested = z.object({ email: orDefault(email(), '') })
+const linkRequested = z.object({ email: orDefault(documented.email(), '') })
 
 /** The response and its timing reveal nothing about the address (ML-25, ML-26). */
 function linkRequest({ at, purpose, title, text }: LinkRequest) {

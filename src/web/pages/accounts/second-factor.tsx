@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { anyone } from '../../../access/rules.js'
 import { noSuchRoute, refused } from '../../../failures.js'
 import { opt, orDefault, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { giveSecondFactor, signInByKey } from '../../../services/identity/sign-in/second-factor.js'
 import { challengeForUse, keysWork, listSecurityKeys } from '../../../services/identity/sign-in/security-keys.js'
 import { endSession } from '../../../services/identity/sign-in/sessions.js'
@@ -17,7 +17,7 @@ const AT = secondFactorPath()
 const returnTo = { return_to: opt(str()) }
 
 const passkey = keyAnswer.extend(returnTo)
-const secondFactor = passkey.extend({ user: z.object({ otp_attempt: orDefault(filled({ maxLength: 64 }), '') }).optional() })
+const secondFactor = passkey.extend({ user: z.object({ otp_attempt: orDefault(documented.filled({ maxLength: 64 }), '') }).optional() })
 
 /** The second step of signing in with a password (WB-20). */
 export const secondFactorPage = page({

@@ -5,7 +5,7 @@ import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
 import { WholeAddress } from '../../../http/redirect.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { signInByDirectory } from '../../../services/identity/sign-in/ldap.js'
 import { endSessionAddress } from '../../../services/identity/sign-in/openid.js'
 import { keysWork } from '../../../services/identity/sign-in/security-keys.js'
@@ -28,7 +28,7 @@ const returnTo = { return_to: opt(str()) }
 
 const credentials = z.object({
   ...returnTo,
-  user: z.object({ login: filled(), password: filled(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
+  user: z.object({ login: documented.filled(), password: documented.filled(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
 })
 
 export const signInPage = page({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { anyone } from '../../../access/rules.js'
 import { notFound } from '../../../failures.js'
 import { orDefault, str } from '../../../http/params.js'
-import { email, filled, namespacePath, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { normaliseEmail } from '../../../rules/email.js'
 import { type Captcha, checkCaptcha, findCaptcha } from '../../../services/identity/sign-in/captcha.js'
 import { startSession } from '../../../services/identity/sign-in/sessions.js'
@@ -77,10 +77,10 @@ const Challenge = ({ captcha: { script, widget, siteKey } }: { captcha: Captcha 
 
 const solution = orDefault(str(), '')
 const account = z.object({
-  name: orDefault(title(), ''),
-  username: orDefault(namespacePath(), ''),
-  email: orDefault(email(), ''),
-  password: orDefault(filled(), ''),
+  name: orDefault(documented.title(), ''),
+  username: orDefault(documented.namespacePath(), ''),
+  email: orDefault(documented.email(), ''),
+  password: orDefault(documented.filled(), ''),
 })
 
 const given = z.object({ user: account })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage, anyone } from '../../../access/rules.js'
 import { bool, datetime, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import {
   type BroadcastMessage,
   createMessage,
@@ -148,7 +148,7 @@ export const editBroadcastPage = page({
 
 const given = z.object({
   broadcast_message: z.object({
-    message: orDefault(filled(), ''),
+    message: orDefault(documented.filled(), ''),
     starts_at: opt(datetime()),
     ends_at: opt(datetime()),
     target_path: orDefault(str(), ''),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { bool, orDefault, paging, rowId, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { createHook, deleteHook, getHook, type Hook, type HookSource, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { testSystemHook } from '../../../services/hooks/samples.js'
@@ -150,7 +150,7 @@ export const hookPage = page({
 const flag = orDefault(bool(), false)
 const given = z.object({
   hook: z.object({
-    url: orDefault(filled(), ''),
+    url: orDefault(documented.filled(), ''),
     name: orDefault(str(), ''),
     token: orDefault(str(), ''),
     push_events: flag,

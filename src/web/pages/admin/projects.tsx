@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { adminPage, fullPathOf, getProjectFor, getProjectOrDeletedFor } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
 import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { visibilityName } from '../../../rules/visibility.js'
 import { listDeletedFirst } from '../../../services/operations/deleted.js'
 import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
@@ -192,7 +192,7 @@ interface DeletionProps {
   waits: boolean
 }
 
-const confirmation = z.object({ confirm: orDefault(filled(), ''), at_once: opt(str()) })
+const confirmation = z.object({ confirm: orDefault(documented.filled(), ''), at_once: opt(str()) })
 
 /** Deletes a project or group, so that it can be restored for some days, or at once. */
 export function DeletionForm({ view, at, path, kind, waits }: DeletionProps) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { int, orDefault, rowId } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { listOwnLimits, removeOwnLimit, setOwnLimit } from '../../../services/operations/request-limits.js'
 import { Facts, numberText } from '../../components/facts.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
@@ -55,7 +55,7 @@ function General({ view, config }: { view: PageView; config: { user: number; ano
   )
 }
 
-const limit = z.object({ caller: orDefault(filled(), ''), requests: orDefault(int(), -1) })
+const limit = z.object({ caller: orDefault(documented.filled(), ''), requests: orDefault(int(), -1) })
 
 /** The limits of requests, general ones and those of single callers (WB-206). */
 export const requestLimitsPage = page({

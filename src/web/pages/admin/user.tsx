@@ -5,7 +5,7 @@ import { mayBeImpersonated, maySignIn } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../../failures.js'
 import { oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import { email, filled, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
 import { getImpersonationToken, listImpersonationTokens, revokeImpersonationToken } from '../../../services/identity/impersonation-tokens.js'
@@ -264,7 +264,7 @@ function CredentialLists({ view, at, user, credentials: { keys, gpgKeys, tokens,
   )
 }
 
-const confirmation = z.object({ confirm: orDefault(filled(), ''), how: oneOf(['soft', 'hard']) })
+const confirmation = z.object({ confirm: orDefault(documented.filled(), ''), how: oneOf(['soft', 'hard']) })
 
 const Removal = ({ view, at, user }: PartProps) => {
   const f = fieldsOf(view, confirmation)
@@ -301,7 +301,12 @@ export const userRemoval = form({
 })
 
 const account = z.object({
-  user: z.object({ name: orDefault(title(), ''), username: orDefault(title(), ''), email: orDefault(email(), ''), ...kinds.shape }),
+  user: z.object({
+    name: orDefault(documented.title(), ''),
+    username: orDefault(documented.title(), ''),
+    email: orDefault(documented.email(), ''),
+    ...kinds.shape,
+  }),
 })
 
 export const editUserPage = page({

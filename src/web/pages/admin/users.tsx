@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { email, namespacePath, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { listUsers, loadUsers, type UserFilter } from '../../../services/identity/user-list.js'
 import { createUser, type UserRecord } from '../../../services/identity/users.js'
 import { countUsers } from '../../../services/operations/overview.js'
@@ -133,9 +133,9 @@ export const adminUsersPage = page({
 
 const account = z.object({
   user: z.object({
-    username: orDefault(namespacePath(), ''),
-    name: orDefault(title(), ''),
-    email: orDefault(email(), ''),
+    username: orDefault(documented.namespacePath(), ''),
+    name: orDefault(documented.title(), ''),
+    email: orDefault(documented.email(), ''),
     password: opt(str()),
     ...kinds.shape,
   }),

@@ -4,7 +4,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
@@ -58,7 +58,7 @@ const PICKS = {
   revert: { verb: 'Revert', does: 'Takes the change back by a new commit.', prefix: 'revert' },
 } as const
 
-const picked = z.object({ start_branch: orDefault(filled(), ''), create_merge_request: opt(str()) })
+const picked = z.object({ start_branch: orDefault(documented.filled(), ''), create_merge_request: opt(str()) })
 
 /** Makes the change of a commit, or its reverse, on a branch. */
 const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: ProjectSubject; oid: string; kind: keyof typeof PICKS }) => {
@@ -281,7 +281,7 @@ const LineForm = ({ view, file }: { view: PageView; file: FileDiff }) => {
   )
 }
 
-const lineComment = z.object({ path: str(), line: str(), note: z.object({ note: orDefault(filled(), '') }) })
+const lineComment = z.object({ path: str(), line: str(), note: z.object({ note: orDefault(documented.filled(), '') }) })
 
 const LineComment = ({
   view,

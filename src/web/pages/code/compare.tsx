@@ -4,7 +4,7 @@ import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rule
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
@@ -70,7 +70,7 @@ const compareAt = (subject: ProjectSubject, { from, to, other }: Asked, dots = '
   return `${homeOfProject(subject)}/-/compare/${inUrl(from)}${dots}${inUrl(to)}${query}`
 }
 
-const compared = z.object({ from: orDefault(filled(), ''), to: orDefault(filled(), ''), from_project_id: opt(rowId()) })
+const compared = z.object({ from: orDefault(documented.filled(), ''), to: orDefault(documented.filled(), ''), from_project_id: opt(rowId()) })
 
 export const compareFormPage = page({
   at: 'P/-/compare',

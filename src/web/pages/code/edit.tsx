@@ -4,7 +4,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import type { Context } from '../../../context.js'
 import { invalidRecord, notFound } from '../../../failures.js'
 import { file, opt, orDefault, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { hasBytes } from '../../../lib/text/byte-path.js'
 import { FILE_TEMPLATES } from '../../../rules/file-templates.js'
 import { createCommit } from '../../../services/repository/commits/create.js'
@@ -42,8 +42,8 @@ const CommitFields = ({ view, message, branch }: { view: PageView; message: stri
 }
 
 const commit = z.object({
-  commit_message: orDefault(filled(), ''),
-  branch_name: orDefault(filled(), ''),
+  commit_message: orDefault(documented.filled(), ''),
+  branch_name: orDefault(documented.filled(), ''),
 })
 
 interface Commit {
@@ -78,7 +78,7 @@ async function editable({ repository, commit, path }: Place): Promise<{ text: st
 }
 
 const edited = z.object({
-  file_path: orDefault(filled(), ''),
+  file_path: orDefault(documented.filled(), ''),
   content: opt(str()),
   file: opt(file()),
   last_commit_sha: orDefault(str(), ''),
@@ -199,7 +199,7 @@ export const fileRemoval = form({
   },
 })
 
-const created = z.object({ file_name: orDefault(filled(), ''), content: orDefault(str(), ''), file: opt(file()), ...commit.shape })
+const created = z.object({ file_name: orDefault(documented.filled(), ''), content: orDefault(str(), ''), file: opt(file()), ...commit.shape })
 
 export const newFilePage = page({
   at: 'P/-/new/*',

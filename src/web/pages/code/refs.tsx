@@ -4,7 +4,7 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { availableArchives } from '../../../services/repository/archive.js'
 import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
@@ -60,7 +60,7 @@ const Distance = ({ distance, from }: { distance: Distance | undefined; from: st
     </span>
   ) : null
 
-const newBranch = z.object({ branch_name: orDefault(filled(), ''), ref: orDefault(filled(), '') })
+const newBranch = z.object({ branch_name: orDefault(documented.filled(), ''), ref: orDefault(documented.filled(), '') })
 
 export const branchesPage = page({
   at: 'P/-/branches',
@@ -300,7 +300,7 @@ export const tagPage = page({
 
 const tagAt = (subject: ProjectSubject, name: string) => `${homeOfProject(subject)}/-/tags/${inUrl(name)}`
 
-const newTag = z.object({ tag_name: orDefault(filled(), ''), ref: orDefault(filled(), ''), message: opt(str()) })
+const newTag = z.object({ tag_name: orDefault(documented.filled(), ''), ref: orDefault(documented.filled(), ''), message: opt(str()) })
 
 export const newTagPage = page({
   at: 'P/-/tags/new',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import {
   createLink,
   createRelease,
@@ -196,11 +196,11 @@ const titlesIn = (text: string | undefined) => text?.split(',').flatMap((title) 
 const momentOn = (day: string | undefined, known?: Date) => (day === undefined || day === dayOf(known) ? known : new Date(`${day}T00:00:00Z`))
 
 const changedRelease = z.object({ release: attributes })
-const asset = { name: orDefault(filled(), ''), url: orDefault(filled(), ''), filepath: opt(str()) }
+const asset = { name: orDefault(documented.filled(), ''), url: orDefault(documented.filled(), ''), filepath: opt(str()) }
 const unnamed = z.object({ ...asset, name: orDefault(str(), ''), url: orDefault(str(), '') })
 
 const newRelease = z.object({
-  release: z.object({ tag_name: orDefault(filled(), ''), ref: opt(str()), ...attributes.shape, links: opt(list(unnamed)) }),
+  release: z.object({ tag_name: orDefault(documented.filled(), ''), ref: opt(str()), ...attributes.shape, links: opt(list(unnamed)) }),
 })
 
 export const newReleasePage = page({

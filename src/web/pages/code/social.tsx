@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { bool, opt, orDefault, paging, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { forkProject } from '../../../services/projects/forks.js'
 import { listProjects } from '../../../services/projects/list.js'
@@ -84,7 +84,7 @@ export const forksPage = page({
   },
 })
 
-const newFork = z.object({ namespace_path: opt(str()), name: opt(filled()), path: opt(filled()) })
+const newFork = z.object({ namespace_path: opt(str()), name: opt(documented.filled()), path: opt(documented.filled()) })
 
 export const newForkPage = page({
   at: 'P/-/forks/new',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { APPLICATION_SCOPES } from '../../../access/scopes.js'
 import { bool, list, orDefault, str } from '../../../http/params.js'
-import { title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { type Application, wordsOf } from '../../../services/identity/oauth/applications.js'
 import { Checkbox, Copied } from '../../components/form.js'
 import { SCOPE_MEANINGS } from '../../components/scopes.js'
@@ -49,7 +49,7 @@ export const Credentials = ({ uid, secret }: { uid: string; secret: string }) =>
 
 /** The fields of the form of an application. */
 export const applicationFields = z.object({
-  name: orDefault(title(), ''),
+  name: orDefault(documented.title(), ''),
   redirect_uri: orDefault(str(), ''),
   confidential: orDefault(bool(), false),
   scopes: orDefault(list(str()), []),

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { orDefault, rowId } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { reportAbuse, reportable } from '../../../services/operations/abuse-reports.js'
 import { FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 
-const abuseReport = z.object({ user_id: rowId(), message: orDefault(filled(), '') })
+const abuseReport = z.object({ user_id: rowId(), message: orDefault(documented.filled(), '') })
 
 /** Tells the administrators about a person (WB-184). */
 export const abuseReportPage = page({

@@ -7,7 +7,7 @@ import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, clearableDate, list, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
-import { filled, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { withoutAround } from '../../../lib/text/without-trailing.js'
 import { humanDuration } from '../../../rules/duration.js'
 import { issueBranchName } from '../../../rules/issue-branch.js'
@@ -315,7 +315,7 @@ export function LabelFields({ view, labels, chosen, fields: f }: LabelFieldsProp
   )
 }
 
-const timeSpent = z.object({ what: oneOf(['spent', 'estimate', 'reset_spent', 'reset_estimate']), duration: orDefault(filled(), '') })
+const timeSpent = z.object({ what: oneOf(['spent', 'estimate', 'reset_spent', 'reset_estimate']), duration: orDefault(documented.filled(), '') })
 
 function TimeTracking({ view, subject, mayUpdate }: { view: PageView; subject: IssueSubject; mayUpdate: boolean }) {
   const { time_estimate: estimate, total_time_spent: spent } = subject.issue
@@ -365,7 +365,7 @@ interface RelatedProps {
   mayCreate: boolean
 }
 
-const newRequest = z.object({ branch_name: orDefault(filled(), ''), ref: orDefault(filled(), '') })
+const newRequest = z.object({ branch_name: orDefault(documented.filled(), ''), ref: orDefault(documented.filled(), '') })
 
 function RelatedRequests({ view, subject, related, mayCreate }: RelatedProps) {
   if (related.length === 0 && !mayCreate) return null
@@ -407,8 +407,8 @@ function RelatedRequests({ view, subject, related, mayCreate }: RelatedProps) {
   )
 }
 
-const duplicate = z.object({ duplicate_of: orDefault(filled(), '') })
-const moved = z.object({ to_project: orDefault(filled(), '') })
+const duplicate = z.object({ duplicate_of: orDefault(documented.filled(), '') })
+const moved = z.object({ to_project: orDefault(documented.filled(), '') })
 
 function MoreActions({ view, subject, mayUpdate }: { view: PageView; subject: IssueSubject; mayUpdate: boolean }) {
   const at = addressOf(subject)
@@ -445,7 +445,7 @@ export const issueNotes = [...noteForms(commented), reactionForm(commented)]
 
 const texts = z.object({
   version: opt(str()),
-  issue: z.object({ state_event: opt(oneOf(['close', 'reopen'])), title: opt(title()), description: opt(str()) }),
+  issue: z.object({ state_event: opt(oneOf(['close', 'reopen'])), title: opt(documented.title()), description: opt(str()) }),
 })
 
 export const editIssuePage = page({

@@ -3,7 +3,7 @@ import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { onProjectSignedIn } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
 import { bool, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { filled, labelTitle } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import {
   createLabel,
   deleteLabel,
@@ -28,8 +28,8 @@ const PER_PAGE = 50
 
 const fields = z.object({
   label: z.object({
-    title: orDefault(labelTitle(), ''),
-    color: orDefault(filled(), ''),
+    title: orDefault(documented.labelTitle(), ''),
+    color: orDefault(documented.filled(), ''),
     description: orDefault(str(), ''),
     priority: orDefault(str(), ''),
   }),

@@ -3,7 +3,7 @@ import type { Caller } from '../../../access/actor.js'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { clearableDate, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
-import { title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
@@ -66,7 +66,7 @@ const Dates = ({ view, milestone: { start_date, due_date, state } }: { view: Pag
 const fields = z.object({
   version: opt(str()),
   milestone: z.object({
-    title: opt(title()),
+    title: opt(documented.title()),
     description: opt(str()),
     start_date: clearableDate().optional(),
     due_date: clearableDate().optional(),

@@ -4,7 +4,7 @@ import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { bool, clearableDate, opt, rowId, str } from '../../../http/params.js'
-import { title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { createIssue } from '../../../services/issuables/issues/create.js'
 import { createIssueFromThreads } from '../../../services/notes/issue-from-threads.js'
@@ -19,7 +19,7 @@ import { assigneeOf, choicesFor, Suggestions } from './people.js'
 import { TemplateForm, templateNamed, templatesOf } from './templates.js'
 
 const attributes = z.object({
-  title: opt(title()),
+  title: opt(documented.title()),
   description: opt(str()),
   confidential: opt(bool()),
   assignee_username: opt(str()),

@@ -7,7 +7,7 @@ import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets
 import type { Context } from '../../../context.js'
 import { Failure, notFound } from '../../../failures.js'
 import { oneOf, orDefault, paging, str } from '../../../http/params.js'
-import { filled, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { VISIBILITIES } from '../../../rules/visibility.js'
 import {
   createSnippet,
@@ -90,9 +90,9 @@ const Fields = ({ view, snippet, project }: { view: PageView; snippet?: SnippetR
 }
 
 const fields = z.object({
-  title: orDefault(title(), ''),
+  title: orDefault(documented.title(), ''),
   file_name: orDefault(str(), ''),
-  content: orDefault(filled(), ''),
+  content: orDefault(documented.filled(), ''),
   description: orDefault(str(), ''),
   visibility_level: orDefault(oneOf(VISIBILITIES), 'private'),
 })

@@ -5,7 +5,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import type { Context } from '../../../context.js'
 import { conflict, forbidden, notFound, unauthenticated } from '../../../failures.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
-import { wikiTitle } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
@@ -186,7 +186,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
   }
 }
 
-const fields = z.object({ title: orDefault(wikiTitle(), ''), content: orDefault(str(), ''), message: orDefault(str(), '') })
+const fields = z.object({ title: orDefault(documented.wikiTitle(), ''), content: orDefault(str(), ''), message: orDefault(str(), '') })
 
 const newPage = z.object({ wiki: fields })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { orDefault, rowId } from '../../../http/params.js'
-import { email } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { addEmail, findEmail, listEmails, removeEmail, resendConfirmation } from '../../../services/identity/emails.js'
 import { makePrimary } from '../../../services/identity/user-update.js'
 import { getUser } from '../../../services/identity/users.js'
@@ -14,7 +14,7 @@ import { form, page, Redirect } from '../../page.js'
 const AT = '/-/profile/emails'
 const byId = z.object({ email_id: rowId() })
 
-const newEmail = z.object({ email: z.object({ email: orDefault(email(), '') }) })
+const newEmail = z.object({ email: z.object({ email: orDefault(documented.email(), '') }) })
 
 export const emailsPage = page({
   at: AT,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { date, opt, orDefault, rowId, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
 import { addKey, findKey, listKeys, removeKey } from '../../../services/identity/keys.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
@@ -16,7 +16,7 @@ const GPG = '/-/profile/gpg_keys'
 const byId = z.object({ key_id: rowId() })
 const ALL = { page: 1, per_page: 100 }
 
-const newSshKey = z.object({ key: z.object({ key: orDefault(filled(), ''), title: orDefault(str(), ''), expires_at: opt(date()) }) })
+const newSshKey = z.object({ key: z.object({ key: orDefault(documented.filled(), ''), title: orDefault(str(), ''), expires_at: opt(date()) }) })
 
 export const sshKeysPage = page({
   at: SSH,
@@ -98,7 +98,7 @@ export const sshKeyRemoval = form({
   },
 })
 
-const newGpgKey = z.object({ gpg_key: z.object({ key: orDefault(filled(), '') }) })
+const newGpgKey = z.object({ gpg_key: z.object({ key: orDefault(documented.filled(), '') }) })
 
 export const gpgKeysPage = page({
   at: GPG,

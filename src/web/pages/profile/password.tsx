@@ -3,7 +3,7 @@ import { signedIn } from '../../../access/rules.js'
 import { sessionCookie } from '../../../access/sessions.js'
 import { invalidRecord } from '../../../failures.js'
 import { orDefault } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { changeOwnPassword, checkOwnPassword } from '../../../services/identity/own-password.js'
 import { getUser } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
@@ -72,9 +72,9 @@ export const expiredPasswordPage = page({
 
 const input = z.object({
   user: z.object({
-    current_password: orDefault(filled(), ''),
-    password: orDefault(filled(), ''),
-    password_confirmation: orDefault(filled(), ''),
+    current_password: orDefault(documented.filled(), ''),
+    password: orDefault(documented.filled(), ''),
+    password_confirmation: orDefault(documented.filled(), ''),
   }),
 })
 

@@ -3,7 +3,7 @@ import { signedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord } from '../../../failures.js'
 import { bool, clearable, file, opt, orDefault, str } from '../../../http/params.js'
-import { filled, namespacePath, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { removeAvatar } from '../../../services/identity/avatars.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { type UserChange, updateUser } from '../../../services/identity/user-update.js'
@@ -29,7 +29,7 @@ export async function changeOwn(ctx: Context, id: number, change: UserChange): P
 const text = opt(str())
 const profile = z.object({
   user: z.object({
-    name: opt(title()),
+    name: opt(documented.title()),
     public_email: text,
     bio: clearable().optional(),
     location: clearable().optional(),
@@ -116,10 +116,10 @@ export const avatarRemoval = form({
   },
 })
 
-const newUsername = z.object({ user: z.object({ username: orDefault(namespacePath(), '') }) })
+const newUsername = z.object({ user: z.object({ username: orDefault(documented.namespacePath(), '') }) })
 
 /** An account without a password is removed by its name. */
-export const accountRemoval = z.object({ password: orDefault(filled(), ''), username: orDefault(filled(), '') })
+export const accountRemoval = z.object({ password: orDefault(documented.filled(), ''), username: orDefault(documented.filled(), '') })
 
 const ACCOUNT = '/-/profile/account'
 

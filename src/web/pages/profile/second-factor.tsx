@@ -4,7 +4,7 @@ import { signedIn } from '../../../access/rules.js'
 import { endOfGrace } from '../../../access/sessions.js'
 import { conflict, forbidden } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { askForSecondFactor } from '../../../services/identity/sign-in/demanded-factor.js'
 import {
   countRecoveryCodes,
@@ -95,8 +95,8 @@ const Demand = ({ view, end }: { view: PageView; end: Date }) => (
 
 const enabling = z.object({
   setup: orDefault(str(), ''),
-  pin_code: orDefault(filled({ maxLength: 64 }), ''),
-  current_password: orDefault(filled(), ''),
+  pin_code: orDefault(documented.filled({ maxLength: 64 }), ''),
+  current_password: orDefault(documented.filled(), ''),
 })
 
 const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => {
@@ -125,7 +125,7 @@ const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => {
   )
 }
 
-const renewal = z.object({ password: orDefault(filled(), '') })
+const renewal = z.object({ password: orDefault(documented.filled(), '') })
 
 const WhenOn = ({ view, codes }: { view: PageView; codes: number }) => {
   const f = fieldsOf(view, renewal)
@@ -150,8 +150,8 @@ const WhenOn = ({ view, codes }: { view: PageView; codes: number }) => {
 }
 
 const newKey = z.object({
-  name: orDefault(filled({ maxLength: 100 }), ''),
-  key_password: orDefault(filled(), ''),
+  name: orDefault(documented.filled({ maxLength: 100 }), ''),
+  key_password: orDefault(documented.filled(), ''),
   ...keyAnswer.shape,
 })
 
@@ -184,7 +184,7 @@ const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; 
   )
 }
 
-const keyRemoval = z.object({ removal_password: orDefault(filled(), '') })
+const keyRemoval = z.object({ removal_password: orDefault(documented.filled(), '') })
 
 /** A key is taken away with the password, as the second factor is turned off. */
 const KeyRemoval = ({ view, id, name }: { view: PageView; id: number; name: string }) => {
@@ -202,7 +202,7 @@ const KeyRemoval = ({ view, id, name }: { view: PageView; id: number; name: stri
   )
 }
 
-const disabling = z.object({ current_password: orDefault(filled(), '') })
+const disabling = z.object({ current_password: orDefault(documented.filled(), '') })
 
 const TurningOff = ({ view }: { view: PageView }) => {
   const f = fieldsOf(view, disabling)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { SCOPES } from '../../../access/scopes.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import { title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { getFeedToken, resetFeedToken } from '../../../services/identity/sign-in/feed-tokens.js'
 import { createOwnToken, getToken, isActive, listTokens, markRevoked } from '../../../services/identity/tokens.js'
 import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
@@ -18,7 +18,7 @@ const AT = '/-/profile/personal_access_tokens'
 const DAY_MS = 86_400_000
 
 const newToken = z.object({
-  personal_access_token: z.object({ name: orDefault(title(), ''), expires_at: opt(date()), scopes: orDefault(list(str()), []) }),
+  personal_access_token: z.object({ name: orDefault(documented.title(), ''), expires_at: opt(date()), scopes: orDefault(list(str()), []) }),
 })
 
 export const tokensPage = page({

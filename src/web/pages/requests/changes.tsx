@@ -7,7 +7,7 @@ import type { Position } from '../../../db/schema/index.js'
 import type { FileDiff } from '../../../git/types.js'
 import { bool, int, oneOf, opt, orDefault, paging, str, where } from '../../../http/params.js'
 import { positionParameters } from '../../../http/position.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
@@ -566,7 +566,7 @@ const MAX_SUGGESTED = 100
 
 /** What a comment on a line has beside its place in the list of changes. */
 export const lineText = z.object({
-  note: z.object({ note: orDefault(filled(), '') }),
+  note: z.object({ note: orDefault(documented.filled(), '') }),
   from: changesInput.shape.from,
   position: positionParameters.omit({ line_range: true }),
   how: opt(oneOf(['review', 'now'])),

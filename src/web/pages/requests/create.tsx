@@ -6,7 +6,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import type { Context } from '../../../context.js'
 import { conflict, invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import { filled, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { squashesByDefault } from '../../../rules/squash.js'
@@ -37,9 +37,9 @@ const MAX_COMMITS = 50
 const MAX_TEXT = 200_000
 
 const attributes = z.object({
-  title: opt(title()),
+  title: opt(documented.title()),
   description: opt(str()),
-  target_branch: opt(filled()),
+  target_branch: opt(documented.filled()),
   draft: orDefault(bool(), false),
   squash: orDefault(bool(), false),
   force_remove_source_branch: orDefault(bool(), false),
@@ -49,7 +49,7 @@ const attributes = z.object({
   milestone_id: opt(str()),
 })
 const newRequest = z.object({
-  merge_request: attributes.extend({ source_branch: opt(filled()), target_project_id: opt(rowId()) }),
+  merge_request: attributes.extend({ source_branch: opt(documented.filled()), target_project_id: opt(rowId()) }),
 })
 export const changedRequest = z.object({ version: opt(str()), merge_request: attributes.extend({ state_event: opt(oneOf(['close', 'reopen'])) }) })
 type Attributes = z.infer<typeof attributes>

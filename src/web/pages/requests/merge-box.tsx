@@ -5,7 +5,7 @@ import type { MergeRequestSubject } from '../../../access/merge-requests.js'
 import type { Context } from '../../../context.js'
 import { detailedStatus } from '../../../entities/issuables/merge-request.js'
 import { bool, orDefault, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { isDraft } from '../../../rules/draft.js'
 import { isSquashed } from '../../../rules/squash.js'
 import { mergeMessage, squashMessage } from '../../../services/issuables/merge-requests/merging/messages.js'
@@ -214,7 +214,7 @@ const Unrelated = ({ view, subject, mayPush }: ConflictProps) => (
   </>
 )
 
-export const pick = z.object({ branch: orDefault(filled(), '') })
+export const pick = z.object({ branch: orDefault(documented.filled(), '') })
 
 export const merge = z.object({
   sha: orDefault(str(), ''),

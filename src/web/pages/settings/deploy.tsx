@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, type GroupSubject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { bool, date, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import { sshKey, title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { addDeployKey, getDeployKey, listDeployKeys, removeDeployKey, updateDeployKey } from '../../../services/projects/deploy-keys.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken } from '../../../services/projects/deploy-tokens.js'
 import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
@@ -21,7 +21,12 @@ const canPush = orDefault(bool(), false)
 const PUSHES = 'May push too'
 
 const newKey = z.object({
-  deploy_key: z.object({ title: orDefault(title(), ''), key: orDefault(sshKey(), ''), expires_at: opt(date()), can_push: canPush }),
+  deploy_key: z.object({
+    title: orDefault(documented.title(), ''),
+    key: orDefault(documented.sshKey(), ''),
+    expires_at: opt(date()),
+    can_push: canPush,
+  }),
 })
 
 export const deployKeysPage = page({
@@ -96,7 +101,7 @@ export const deployKeyForm = form({
   },
 })
 
-const changedKey = z.object({ deploy_key: z.object({ title: orDefault(title(), ''), can_push: canPush }) })
+const changedKey = z.object({ deploy_key: z.object({ title: orDefault(documented.title(), ''), can_push: canPush }) })
 
 export const deployKeyPage = page({
   at: 'P/-/deploy_keys/:key_id/edit',
@@ -145,7 +150,9 @@ export const deployKeyRemoval = form({
   },
 })
 
-const newToken = z.object({ deploy_token: z.object({ name: orDefault(title(), ''), username: orDefault(str(), ''), expires_at: opt(date()) }) })
+const newToken = z.object({
+  deploy_token: z.object({ name: orDefault(documented.title(), ''), username: orDefault(str(), ''), expires_at: opt(date()) }),
+})
 
 /** Deploy tokens, whose value is shown once (DK-8). */
 function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {

@@ -3,7 +3,7 @@ import type { Access } from '../../../access/access.js'
 import { type GroupSubject, getGroupFor, getGroupOrDeletedFor, onGroupOrDeletedSignedIn, onGroupSignedIn } from '../../../access/rules.js'
 import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { groupName, namespacePath } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { formerPath } from '../../../rules/path.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
@@ -68,7 +68,7 @@ export const subgroupsPage = page({
 })
 
 const general = z.object({
-  group: z.object({ name: opt(groupName()), description: opt(str()), visibility_level: opt(oneOf(VISIBILITIES)), avatar: opt(file()) }),
+  group: z.object({ name: opt(documented.groupName()), description: opt(str()), visibility_level: opt(oneOf(VISIBILITIES)), avatar: opt(file()) }),
 })
 
 export const groupGeneralPage = page({
@@ -264,7 +264,7 @@ export const groupAdvancedPage = page({
   },
 })
 
-const newPath = z.object({ group: z.object({ path: orDefault(namespacePath(), '') }) })
+const newPath = z.object({ group: z.object({ path: orDefault(documented.namespacePath(), '') }) })
 
 function Changes({ view, subject, ...moving }: { view: PageView; subject: GroupSubject; places: string[]; toTop: boolean }) {
   const { group } = subject

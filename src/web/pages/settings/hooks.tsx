@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { bool, list as listed, oneOf, orDefault, paging, rowId, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { getAttempt, type HookAttempt, listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { triggerOf } from '../../../services/hooks/event.js'
 import { createHook, deleteHook, getHook, HOOK_EVENTS, type Hook, type HookEvent, listHooks, updateHook } from '../../../services/hooks/hooks.js'
@@ -73,7 +73,7 @@ const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>
 }
 
 const fields = z.object({
-  url: orDefault(filled(), ''),
+  url: orDefault(documented.filled(), ''),
   name: orDefault(str(), ''),
   token: orDefault(str(), ''),
   events: orDefault(listed(oneOf([...HOOK_EVENTS])), []),

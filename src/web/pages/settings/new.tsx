@@ -4,7 +4,7 @@ import { getGroupFor, signedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { forbidden, invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, file, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import { groupName, projectName } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { pathFromName } from '../../../rules/path.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
@@ -56,7 +56,7 @@ const text = opt(str())
 
 const newProject = z.object({
   project: z.object({
-    name: orDefault(projectName(), ''),
+    name: orDefault(documented.projectName(), ''),
     path: orDefault(str(), ''),
     namespace_id: opt(rowId()),
     description: text,
@@ -191,7 +191,7 @@ export const newProjectForm = form({
 
 const newGroup = z.object({
   group: z.object({
-    name: orDefault(groupName(), ''),
+    name: orDefault(documented.groupName(), ''),
     path: orDefault(str(), ''),
     parent_id: opt(rowId()),
     description: text,

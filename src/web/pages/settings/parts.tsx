@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalidRecord } from '../../../failures.js'
 import { bool, orDefault } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { formerPath } from '../../../rules/path.js'
 import { Field, FormTag, Hidden, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
@@ -16,7 +16,7 @@ interface ConfirmedProps {
   now?: boolean
 }
 
-export const confirmation = z.object({ full_path: orDefault(filled(), ''), permanently_remove: orDefault(bool(), false) })
+export const confirmation = z.object({ full_path: orDefault(documented.filled(), ''), permanently_remove: orDefault(bool(), false) })
 
 /** A button that deletes a project or group, which its path must be typed for. */
 export const Confirmed = ({ view, action, fullPath, label, now }: ConfirmedProps) => {

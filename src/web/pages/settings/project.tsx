@@ -10,7 +10,7 @@ import {
 } from '../../../access/rules.js'
 import { conflict, Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, commaList, file, oneOf, opt, orDefault, str } from '../../../http/params.js'
-import { filled, projectName, projectPath } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { formerPath } from '../../../rules/path.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
@@ -49,7 +49,7 @@ export const settingsPage = page({
 
 const general = z.object({
   project: z.object({
-    name: opt(projectName()),
+    name: opt(documented.projectName()),
     description: opt(str()),
     tag_list: opt(commaList()),
     visibility_level: opt(oneOf(VISIBILITIES)),
@@ -435,9 +435,9 @@ export const advancedPage = page({
   },
 })
 
-const newPath = z.object({ project: z.object({ path: orDefault(projectPath(), '') }) })
+const newPath = z.object({ project: z.object({ path: orDefault(documented.projectPath(), '') }) })
 
-const transfer = z.object({ project: z.object({ namespace: orDefault(filled(), '') }) })
+const transfer = z.object({ project: z.object({ namespace: orDefault(documented.filled(), '') }) })
 
 function Moving({ view, subject, places }: { view: PageView; subject: ProjectSubject; places: string[] }) {
   const { project } = subject

@@ -3,7 +3,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { bool, oneOfNumbers, opt, orDefault, paging, rowId, searchText } from '../../../http/params.js'
-import { title } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import {
   changeProtectedBranch,
   listProtectedBranches,
@@ -51,7 +51,7 @@ const BranchFields = ({ fields: f, entry }: { fields: Fields<z.infer<typeof bran
   )
 }
 
-const newBranchProtection = z.object({ protected_branch: branchLevels.extend({ name: orDefault(title(), '') }) })
+const newBranchProtection = z.object({ protected_branch: branchLevels.extend({ name: orDefault(documented.title(), '') }) })
 const changedBranchProtection = z.object({ protected_branch: branchLevels })
 
 export const protectedBranchesPage = page({
@@ -170,7 +170,7 @@ export const branchUnprotection = form({
   },
 })
 
-const newTagProtection = z.object({ protected_tag: z.object({ name: orDefault(title(), ''), create_access_level: level() }) })
+const newTagProtection = z.object({ protected_tag: z.object({ name: orDefault(documented.title(), ''), create_access_level: level() }) })
 
 export const protectedTagsPage = page({
   at: 'P/-/protected_tags',

@@ -5,7 +5,7 @@ import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, typ
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
 import { clearableDate, oneOfNumbers, opt, orDefault, rowId } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { listGroups } from '../../../services/groups/list.js'
 import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
@@ -148,7 +148,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
   const at = `${of.at}/group_links` as const
   const home = (subject: Subject) => `${of.home(subject)}/-/group_links`
   const members = (subject: Subject) => `${of.home(subject)}/-/${of.members}`
-  const newShare = z.object({ share: shareFields(levels).extend({ group: orDefault(filled(), '') }) })
+  const newShare = z.object({ share: shareFields(levels).extend({ group: orDefault(documented.filled(), '') }) })
   const changedShare = z.object({ share: shareFields(levels) })
   const byGroup = { group_id: rowId() }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { bool, orDefault, paging, str } from '../../../http/params.js'
-import { filled } from '../../../http/texts.js'
+import * as documented from '../../../http/texts.js'
 import { createVariable, deleteVariable, getVariable, listVariables, updateVariable } from '../../../services/projects/variables.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
@@ -16,7 +16,7 @@ const SECRET = { 'cache-control': 'no-store' }
 const contents = z.object({ value: orDefault(str(), ''), protected: orDefault(bool(), false) })
 const changedVariable = z.object({ variable: contents })
 
-const newVariable = z.object({ variable: contents.extend({ key: orDefault(filled(), '') }) })
+const newVariable = z.object({ variable: contents.extend({ key: orDefault(documented.filled(), '') }) })
 
 const ProtectedBox = ({ field, checked }: { field: Control<boolean>; checked: boolean }) => (
   <Checkbox {...field} label="Protected" hint="Meant for protected branches and tags; the API says so." checked={checked} />
