@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { bundles } from './build.mjs'
 import { dependencyFaults } from './dependencies.mjs'
+import { checkFields } from './fields.mjs'
 import { checkRules } from './rules.mjs'
 import { checkSettings } from './settings.mjs'
 
@@ -128,6 +129,12 @@ async function settings() {
   return { ok: read > 0 && faults.length === 0, output: read > 0 ? faults.join('\n') : 'it read no setting' }
 }
 
+/** Every field that a form takes is shown by a page, or sent by it. */
+async function fields() {
+  const { fields: read, faults } = checkFields(root)
+  return { ok: read > 0 && faults.length === 0, output: read > 0 ? faults.join('\n') : 'it read no field' }
+}
+
 /** Words that have a plainer one, or none. */
 const WORDS = /\b(told|whoever|nobody|worn|he|him|his|himself|by who|(comes?|came|coming) to be|(makes?|made) good|whole of|of (its|their) own)\b/i
 /** What is not written again: applied migrations, recorded data, and this file. */
@@ -223,6 +230,7 @@ const allChecks = () => ({
   comments,
   rules,
   settings,
+  fields,
   reference,
   calls,
 })

@@ -301,8 +301,8 @@ export const newShare = (levels: number[]) => ({ group_id: rowId(), group_access
 
 const MAX_SEARCH = 255
 
-/** Adds keywords to the schema of a scalar in the reference; what is accepted does not change. */
-export function described<T extends z.ZodType>(scalar: Scalar<T>, more: JsonSchema): Scalar<T> {
+/** Adds keywords to the schema of a scalar in the reference; they check nothing, so what is accepted does not change. */
+export function documentedWith<T extends z.ZodType>(scalar: Scalar<T>, more: JsonSchema): Scalar<T> {
   shownWith(scalar.def.out, more)
   return scalar
 }

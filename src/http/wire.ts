@@ -35,10 +35,21 @@ export function shownWith<T extends z.ZodType>(type: T, more: JsonSchema): T {
   return type
 }
 
+/** The type within a wrapper: an option, a default, or a conversion before or after it. */
+export function innerOf(type: z.ZodType): z.ZodType | undefined {
+  const { def } = type as unknown as { def: { in?: z.ZodType; out?: z.ZodType; innerType?: z.ZodType } }
+  return def.innerType ?? (def.in instanceof z.ZodTransform ? def.out : def.in)
+}
+
 /** The documentation of a parameter, through all wrappers of its type. */
 export function shownOf(type: z.ZodType): Shown {
-  const shown = wire.get(type)
-  const { def } = type as unknown as { def: { in?: z.ZodType; out?: z.ZodType; innerType?: z.ZodType } }
-  const inner = def.innerType ?? (def.in instanceof z.ZodTransform ? def.out : def.in)
-  return { ...(inner && shownOf(inner)), ...shown }
+  const inner = innerOf(type)
+  return { ...(inner && shownOf(inner)), ...wire.get(type) }
+}
+
+/** The documented keywords of a parameter, those of all wrappers of its type. */
+export function keywordsOf(type: z.ZodType): JsonSchema {
+  const inner = innerOf(type)
+  const { schema, more } = wire.get(type) ?? {}
+  return { ...(inner && keywordsOf(inner)), ...schema, ...more }
 }

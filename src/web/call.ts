@@ -14,7 +14,7 @@ import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { onlyOnce } from '../services/core/sent-forms.js'
 import { drafted } from './drafts.js'
 import { inUrl } from './links.js'
-import type { Answer, Form, Page, PageView, Sender, Submitted } from './page.js'
+import type { Answer, Form, Page, PageView, Refusal, Sender } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
 import { checkProxied } from './session/proxied.js'
@@ -126,9 +126,9 @@ async function showAgain(
   view: PageView,
   page: Page,
   bag: ParameterBag,
-  { draft, status, headers, refusal }: { draft: Submitted; status: number; headers?: Record<string, string>; refusal?: Failure },
+  { draft, status, headers, refusal }: { draft: Refusal; status: number; headers?: Record<string, string>; refusal?: Failure },
 ): Promise<Answer> {
-  const shown = await show(ctx, { ...view, submitted: draft }, page, pageParameters(bag, page))
+  const shown = await show(ctx, { ...view, submitted: { ...draft, shown: new Set() } }, page, pageParameters(bag, page))
   const isPage = !(shown instanceof Redirect || shown instanceof Plain || shown instanceof Download)
   // a page that leads elsewhere has no place for what was refused
   if (!isPage && refusal) throw refusal
@@ -142,7 +142,7 @@ function pageParameters(bag: ParameterBag, { access, input }: Page): ParameterBa
   return own
 }
 
-function submittedOf(failure: Failure, values: ParameterBag): Submitted {
+function submittedOf(failure: Failure, values: ParameterBag): Refusal {
   const { body, kind, headers } = failure
   if (failure.faults) return { values, faults: failure.faults, message: null }
   if (kind === 'too_many') return { values, faults: {}, message: `Too many attempts. Try again in ${headers['retry-after'] ?? 'a few'} seconds.` }

@@ -6,7 +6,7 @@ import { forbidden, invalidRecord, tooLarge } from '../failures.js'
 import { isBag, type ParameterBag } from '../http/form.js'
 import type { Upload } from '../http/uploads.js'
 import { inlineType, storeUpload } from '../services/projects/uploads.js'
-import type { Submitted } from './page.js'
+import type { Refusal } from './page.js'
 import { renderText } from './pages/planning/texts.js'
 import { renderPage } from './pages/planning/wikis.js'
 
@@ -17,7 +17,7 @@ const MAX_TEXT = 1_048_576
  * What a form looks like again whose text is to be seen, or gets a file, before it is saved (WB-121, WB-122); null for
  * a form that is sent for good. The button names the field.
  */
-export async function drafted(ctx: Context, caller: Caller, subject: unknown, bag: ParameterBag): Promise<Submitted | null> {
+export async function drafted(ctx: Context, caller: Caller, subject: unknown, bag: ParameterBag): Promise<Refusal | null> {
   const project = projectOf(subject)
   const previewed = fieldOf(bag, 'preview')
   if (previewed) {

@@ -11,8 +11,15 @@ export interface Rendering {
   icons: ReadonlySet<string>
 }
 
+/** A part that is rendered when all others are. */
+interface Last {
+  last: VNode
+}
+
+type Part = VNode | Rendering | Last
+
 /** The parts of what is being rendered now; rendering is not interrupted. */
-let collected: (VNode | Rendering)[] | null = null
+let collected: Part[] | null = null
 /** Stands for a part in the text around it, and in no text of others. */
 const mark = `\u0001${randomBytes(12).toString('base64url')}:`
 const MARKS = new RegExp(`${mark}(\\d+)\u0002`)
@@ -23,10 +30,16 @@ export function PagePart({ children }: { children: ComponentChildren }): VNode {
   return collected ? placeOf(part) : part
 }
 
+/** A part of a page that depends on what the rest of it shows. */
+export function LastPart({ children }: { children: ComponentChildren }): VNode {
+  const part = h(Fragment, null, children)
+  return collected ? placeOf({ last: part }) : part
+}
+
 /** A part of a page that was rendered before it. */
 export const RenderedPart = ({ part }: { part: Rendering }): VNode => placeOf(part)
 
-function placeOf(part: VNode | Rendering): VNode {
+function placeOf(part: Part): VNode {
   if (!collected) throw new Error('a part was rendered outside of a page')
   collected.push(part)
   return <>{`${mark}${collected.length - 1}\u0002`}</>
@@ -53,16 +66,18 @@ export function LongText({ text }: { text: string }): VNode {
 
 /** Renders something piece by piece: each part and what stands between them. */
 export async function renderInParts(slices: Slices, content: VNode): Promise<Rendering> {
-  const pieces: Rendering[] = []
+  const pieces: (Rendering | Last)[] = []
   await collect(slices, content, pieces)
+  const all: Rendering[] = []
+  for (const piece of pieces) all.push('last' in piece ? await renderInParts(slices, piece.last) : piece)
   const icons = new Set<string>()
-  for (const piece of pieces) for (const name of piece.icons) icons.add(name)
-  return { bytes: Buffer.concat(pieces.map(({ bytes }) => bytes)), icons }
+  for (const piece of all) for (const name of piece.icons) icons.add(name)
+  return { bytes: Buffer.concat(all.map(({ bytes }) => bytes)), icons }
 }
 
-async function collect(slices: Slices, content: VNode, pieces: Rendering[]): Promise<void> {
+async function collect(slices: Slices, content: VNode, pieces: (Rendering | Last)[]): Promise<void> {
   const { texts, parts } = await slices.run(() => {
-    const parts: (VNode | Rendering)[] = []
+    const parts: Part[] = []
     collected = parts
     try {
       return { texts: renderToString(content).split(MARKS), parts }
@@ -75,8 +90,8 @@ async function collect(slices: Slices, content: VNode, pieces: Rendering[]): Pro
       pieces.push(await slices.run(() => rendered(text)))
       continue
     }
-    const part = parts[Number(text)] as VNode | Rendering
-    if ('bytes' in part) pieces.push(part)
+    const part = parts[Number(text)] as Part
+    if ('bytes' in part || 'last' in part) pieces.push(part)
     else await collect(slices, part, pieces)
   }
 }

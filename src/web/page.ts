@@ -20,7 +20,7 @@ export interface Flash {
 }
 
 /** A refused form, which is shown again with what was typed (WB-6). */
-export interface Submitted {
+export interface Refusal {
   values: ParameterBag
   /** Field → messages, with the names of the API. */
   faults: Record<string, string[]>
@@ -28,6 +28,11 @@ export interface Submitted {
   message: string | null
   /** A text that was to be seen before it is saved, as it will look (WB-121). */
   preview?: { field: string; html: string } | undefined
+}
+
+export interface Submitted extends Refusal {
+  /** The fields whose faults the page has shown so far, beside them. */
+  shown: Set<string>
 }
 
 /** What components need beside records. */

@@ -21,84 +21,31 @@ beforeEach(async () => {
   group = await aGroup(t.ctx, { creator: owner })
 })
 
-const ACTIONS =
-  'new edit raw history diff - tree blob blame create update preview delete home _sidebar git_access attachments promote latest activity issues merge_requests members followers commits releases tags branches wikis snippets uploads projects groups users settings search explore dashboard api'.split(
-    ' ',
-  )
-const DOTS = ['.', '..', '...', '.a', 'a.', '.git', '.GIT', 'a.git', 'a.atom', 'a.json', 'a.md', 'a.html', 'a.keys', 'a.tar.gz', 'index.html']
-const SLASHES = [
-  '/',
-  '//',
-  '/a',
-  'a/',
-  'b//c',
-  'a/edit',
-  'a/history',
-  'a/diff',
-  'a/new',
-  'a/raw',
-  'c/./d',
-  'c/../d',
-  '-/tree/x',
-  'x/-/y',
-  'a\\b',
-  '..\\c',
-]
-const BLANKS = ['', ' ', ' lead', 'trail ', 'in side', 'tab\there', 'line\nbreak', '\u00a0nbsp', 'zero\u200bwidth']
-const MARKS = [
-  'a%2Fb',
-  '%',
-  '%25',
-  '%zz',
-  'a?b',
-  'a#b',
-  'a+b',
-  'a&b=c',
-  'a;b',
-  "it's",
-  'say "x"',
-  '<i>x</i>',
-  'a:b',
-  '@x',
-  '~x',
-  '^x',
-  '*',
-  '[x]',
-  '$(x)',
-  '{x}',
-  '|x',
-  'a,b',
-  '!x',
-  '`x`',
-]
+const ACTIONS = 'new edit raw history diff - tree blob update preview home _sidebar attachments promote latest activity'.split(' ')
+const DOTS = ['.', '..', '...', '.a', 'a.', '.git', 'a.git', 'a.atom', 'a.json', 'a.keys', 'a.tar.gz']
+const SLASHES = ['/', '//', '/a', 'a/', 'a/edit', 'a/history', 'a/diff', 'a/raw', 'c/./d', 'c/../d', '-/tree/x', 'x/-/y', 'a\\b']
+const BLANKS = ['', ' ', ' lead', 'trail ', 'in side', 'line\nbreak', '\u00a0nbsp', 'zero\u200bwidth']
+const MARKS = ['a%2Fb', '%', '%25', 'a?b', 'a#b', 'a&b=c', "it's", '<i>x</i>', 'a:b', '@x', '~x', '*', '[x]']
 const LETTERS = [
   'caf\u00e9',
   'cafe\u0301',
   'Case',
   'case',
-  'CASE',
-  '\u5c71',
   '\u{1f600}',
   '\u202eabc',
   '\u{10ffff}',
   'null',
-  'undefined',
   '__proto__',
-  'constructor',
   '0',
   '1',
-  '-1',
   '007',
   'HEAD',
   'main',
   'refs/heads/main',
   'a'.repeat(40),
-  'x'.repeat(200),
   'x'.repeat(255),
-  'x'.repeat(256),
   '\u00e9'.repeat(255),
-  '\u{1f600}'.repeat(255),
-  'd/'.repeat(100) + 'x',
+  `${'d/'.repeat(100)}x`,
   'y'.repeat(5_000),
 ]
 const NAMES = [...new Set([...ACTIONS, ...DOTS, ...SLASHES, ...BLANKS, ...MARKS, ...LETTERS])]

@@ -135,6 +135,10 @@ describe('texts in the reference', () => {
     expect(SAMPLES.filter((text) => taken(text) && !fits(schema, text))).toEqual([])
   })
 
+  it('check nothing themselves: records do, with the messages of the API', () => {
+    for (const text of ['x'.repeat(300), ' '.repeat(403), '']) expect([texts.title().parse(text), texts.email().parse(text)]).toEqual([text, text])
+  })
+
   it.each(Object.entries(SHAPES))('%s: refused values do not fit', (_, [schema, taken, refused]) => {
     expect(refused.filter((text) => taken(text) || fits(schema, text))).toEqual([])
   })

@@ -14,7 +14,7 @@ import {
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { file, int, needsOnlyOneOf, opt, paging, rowId, str } from '../../http/params.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { slice } from '../../services/core/page.js'
 import { checkProvider, listProviders } from '../../services/identity/sign-in/provider-check.js'
 import { listHeldTexts, releaseText, removeText } from '../../services/operations/held-texts.js'
@@ -76,7 +76,7 @@ const requestLimits = [
     summary: 'Set the limit of requests of a caller',
     description: 'In place of the one that the caller has.',
     access: adminFirst,
-    input: z.object({ caller: filled(), requests: int() }),
+    input: z.object({ caller: documented.filled(), requests: int() }),
     output: RequestLimit,
     handler: async ({ ctx, input }) => presentRequestLimit(await setOwnLimit(ctx, input.caller, input.requests)),
   }),

@@ -3,7 +3,7 @@ import { admin } from '../../access/rules.js'
 import { Application, ApplicationWithSecret, presentApplication } from '../../entities/identity/application.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idPaging, orDefault, rowId, str } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { createApplication, listApplications, removeApplication, wordsOf } from '../../services/identity/oauth/applications.js'
 
 /** OAuth applications of the service (CR-30, CR-31). */
@@ -14,7 +14,7 @@ export const applications = [
     summary: 'Create an OAuth application',
     access: admin,
     input: z.object({
-      name: title(),
+      name: documented.title(),
       redirect_uri: str(),
       scopes: str(),
       confidential: orDefault(bool(), true),

@@ -4,12 +4,12 @@ import { Branch, presentBranch } from '../../entities/repository/branch.js'
 import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, oneOf, opt, orDefault, paging, searchText } from '../../http/params.js'
-import { filled, newBranch, REF_NAME } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { shownAs } from '../../http/wire.js'
 import { branchExists, createBranch, deleteBranch, deleteMergedBranches, getBranch, listBranches } from '../../services/repository/branches.js'
 import { protectOneBranch, unprotectOneBranch } from '../../services/repository/protected-branches.js'
 
-const named = z.object({ branch: shownAs(z.string(), REF_NAME) })
+const named = z.object({ branch: shownAs(z.string(), documented.REF_NAME) })
 
 /** Branches (BR-1 to BR-8). */
 export const branches = [
@@ -56,7 +56,7 @@ export const branches = [
     path: '/projects/:id/repository/branches',
     summary: 'Create a branch',
     access: onProjectSignedIn('create_branch'),
-    input: z.object({ branch: newBranch(), ref: filled() }),
+    input: z.object({ branch: documented.newBranch(), ref: documented.filled() }),
     output: Branch,
     async handler({ ctx, caller, subject, input, view }) {
       return presentBranch(await createBranch(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
@@ -92,7 +92,7 @@ export const branches = [
     path: '/projects/:id/repository/branches/:branch/protect',
     summary: 'Protect a branch',
     access: onProjectSignedIn('manage_protection'),
-    input: z.object({ branch: shownAs(z.string(), REF_NAME), developers_can_push: opt(bool()), developers_can_merge: opt(bool()) }),
+    input: z.object({ branch: shownAs(z.string(), documented.REF_NAME), developers_can_push: opt(bool()), developers_can_merge: opt(bool()) }),
     output: Branch,
     async handler({ ctx, subject, input, view }) {
       await getBranch(ctx, subject, input.branch)

@@ -3,7 +3,7 @@ import { onProjectSignedIn } from '../../access/rules.js'
 import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/repository/branch.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, list, oneOfNumbers, opt, orDefault, paging, searchText } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import {
   changeProtectedBranch,
   getProtectedBranch,
@@ -54,7 +54,7 @@ export const protection = [
     answers: [409, 422],
     access,
     input: z.object({
-      name: title(),
+      name: documented.title(),
       push_access_level: orDefault(level(), 40),
       merge_access_level: orDefault(level(), 40),
       allow_force_push: orDefault(bool(), false),
@@ -120,7 +120,7 @@ export const protection = [
     summary: 'Protect a tag or pattern',
     answers: [409, 422],
     access,
-    input: z.object({ name: title(), create_access_level: orDefault(level(), 40) }),
+    input: z.object({ name: documented.title(), create_access_level: orDefault(level(), 40) }),
     output: ProtectedTag,
     async handler({ ctx, subject, input }) {
       return presentProtectedTag(await protectTag(ctx, subject, input.name, input.create_access_level))

@@ -3,7 +3,7 @@ import { admin, anyone } from '../../access/rules.js'
 import { BroadcastMessage, presentBroadcastMessage } from '../../entities/broadcast-message.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, idPaging, oneOf, opt, rowId, str, updateOf } from '../../http/params.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { createMessage, getMessage, listMessages, removeMessage, updateMessage } from '../../services/core/broadcast-messages.js'
 
 const attributes = {
@@ -46,7 +46,7 @@ export const broadcastMessages = [
     summary: 'Create a broadcast message',
     description: 'Without times it is shown from now on for an hour.',
     access: admin,
-    input: z.object({ message: filled(), ...attributes }),
+    input: z.object({ message: documented.filled(), ...attributes }),
     output: BroadcastMessage,
     handler: async ({ ctx, input }) => presentBroadcastMessage(await createMessage(ctx, input), ctx.now()),
   }),
@@ -55,7 +55,7 @@ export const broadcastMessages = [
     path: '/broadcast_messages/:id',
     summary: 'Update a broadcast message',
     access: admin,
-    input: updateOf(z.object({ ...byId, message: opt(filled()), ...attributes })),
+    input: updateOf(z.object({ ...byId, message: opt(documented.filled()), ...attributes })),
     answers: [404],
     output: BroadcastMessage,
     handler: async ({ ctx, input: { id, ...given } }) => presentBroadcastMessage(await updateMessage(ctx, id, given), ctx.now()),

@@ -5,12 +5,12 @@ import { forbidden } from '../../failures.js'
 import type { Commit as CommitRecord } from '../../git/types.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, opt } from '../../http/params.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { pickCommit } from '../../services/issuables/merge-requests/reading/picked.js'
 import { revert } from '../../services/repository/commits/pick.js'
 
-const input = z.object({ sha: z.string(), branch: filled(), dry_run: opt(bool()) })
+const input = z.object({ sha: z.string(), branch: documented.filled(), dry_run: opt(bool()) })
 
 const DryRun = z.strictObject({ dry_run: z.literal('success') }).meta({ id: 'DryRun', description: 'The commit would be made.' })
 const output = z.union([Commit, DryRun])

@@ -3,12 +3,12 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/notes/commit-comment.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
 
 /** An invalid line is ignored for a branch or tag, which can move; for a full commit id it is an error (C-60). */
 const placed = z
-  .object({ sha: z.string(), note: filled(), path: opt(str()), line: opt(intOrNull()), line_type: opt(oneOf(['new', 'old'])) })
+  .object({ sha: z.string(), note: documented.filled(), path: opt(str()), line: opt(intOrNull()), line_type: opt(oneOf(['new', 'old'])) })
   .refine(({ sha, line }) => line !== null || !/^[0-9a-f]{40}$/.test(sha), {
     path: ['line'],
     when: () => true,

@@ -6,7 +6,7 @@ import { Diff, someTooLarge } from '../../entities/repository/diff.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, gitPath, list, opt, orDefault, paging, str } from '../../http/params.js'
-import { authorEmail, authorName, filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { lastPipelineOf } from '../../services/ci/pipelines.js'
 import { slice } from '../../services/core/page.js'
 import { createCommit } from '../../services/repository/commits/create.js'
@@ -47,14 +47,14 @@ export const commits = [
     access: onProject('push_code'),
     largeBody: true,
     input: z.object({
-      branch: filled(),
+      branch: documented.filled(),
       commit_message: str(),
       start_branch: opt(str()),
       start_sha: opt(str()),
       force: opt(bool()),
       actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MAX_ACTIONS),
-      author_email: opt(authorEmail()),
-      author_name: opt(authorName()),
+      author_email: opt(documented.authorEmail()),
+      author_name: opt(documented.authorName()),
       stats: orDefault(bool(), true),
     }),
     output: CommitDetail,

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { CommitDetail, presentCommit } from '../../entities/repository/commit.js'
 import { endpoint } from '../../http/endpoint.js'
-import { described, opt, str } from '../../http/params.js'
-import { filled } from '../../http/texts.js'
+import { documentedWith, opt, str } from '../../http/params.js'
+import * as documented from '../../http/texts.js'
 import { updateSubmodule } from '../../services/repository/commits/submodule.js'
 
 /** Submodules (RE-12). */
@@ -15,8 +15,8 @@ export const submodules = [
     access: onProjectSignedIn('push_code'),
     input: z.object({
       submodule: z.string(),
-      branch: filled(),
-      commit_sha: described(str(), { pattern: '^(?!0+$)[0-9a-f]{40}$' }),
+      branch: documented.filled(),
+      commit_sha: documentedWith(str(), { pattern: '^(?!0+$)[0-9a-f]{40}$' }),
       commit_message: opt(str()),
     }),
     output: CommitDetail,

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type AdminSubject, adminOnGroup, adminOnProject, adminOnUser } from '../../access/rules.js'
 import { CustomAttribute } from '../../entities/custom-attribute.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { described, paging, str } from '../../http/params.js'
+import { documentedWith, paging, str } from '../../http/params.js'
 import { shownAs } from '../../http/wire.js'
 import {
   type AttributeSource,
@@ -39,7 +39,7 @@ const attributesOf = (prefix: string, kind: AttributeSource['kind'], access: Acc
     path: `${prefix}/custom_attributes/:key`,
     summary: `Set a custom attribute of a ${kind}`,
     access,
-    input: z.object({ key: shownAs(z.string(), { type: 'string', maxLength: 255 }), value: described(str(), { minLength: 1 }) }),
+    input: z.object({ key: shownAs(z.string(), { type: 'string', maxLength: 255 }), value: documentedWith(str(), { minLength: 1 }) }),
     output: CustomAttribute,
     handler: ({ ctx, subject, input }) => setCustomAttribute(ctx, { kind, ...subject }, input),
   }),

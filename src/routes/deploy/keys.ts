@@ -12,7 +12,7 @@ import {
 } from '../../entities/projects/deploy.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, idPaging, needsOneOf, opt, orDefault, rowId, str } from '../../http/params.js'
-import { sshKey, title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { loadUser } from '../../services/identity/users.js'
 import {
@@ -73,7 +73,7 @@ export const deployKeys = [
     path,
     summary: 'Add a deploy key to a project',
     access,
-    input: z.object({ title: title(), key: sshKey(), can_push: orDefault(bool(), false), expires_at: opt(datetime()) }),
+    input: z.object({ title: documented.title(), key: documented.sshKey(), can_push: orDefault(bool(), false), expires_at: opt(datetime()) }),
     output: ProjectDeployKey,
     handler: async ({ ctx, caller, subject, input }) => presentProjectDeployKey(await addDeployKey(ctx, caller, subject.project, input)),
   }),
@@ -82,7 +82,7 @@ export const deployKeys = [
     path: `${path}/:key_id`,
     summary: 'Update a deploy key of a project',
     access,
-    input: needsOneOf(z.object({ ...byId, title: opt(title()), can_push: opt(bool()) }), 'title', 'can_push'),
+    input: needsOneOf(z.object({ ...byId, title: opt(documented.title()), can_push: opt(bool()) }), 'title', 'can_push'),
     output: ProjectDeployKey,
     handler: async ({ ctx, subject, input }) => presentProjectDeployKey(await updateDeployKey(ctx, subject.project, input.key_id, input)),
   }),

@@ -3,8 +3,8 @@ import type { Access } from '../../access/access.js'
 import { admin, fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { DeployToken, NewDeployToken, presentDeployToken } from '../../entities/projects/deploy.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, described, idPaging, list, opt, rowId, str } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import { datetime, documentedWith, idPaging, list, opt, rowId, str } from '../../http/params.js'
+import * as documented from '../../http/texts.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken, type TokenSource } from '../../services/projects/deploy-tokens.js'
 
 const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => TokenSource) => {
@@ -37,10 +37,10 @@ const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, tr
       description: 'The value of the token is returned only in this response.',
       access,
       input: z.object({
-        name: title(),
-        username: opt(described(str(), { pattern: '^[A-Za-z0-9_.+-]+$', maxLength: 255 })),
+        name: documented.title(),
+        username: opt(documentedWith(str(), { pattern: '^[A-Za-z0-9_.+-]+$', maxLength: 255 })),
         expires_at: opt(datetime()),
-        scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['read_repository'] } }),
+        scopes: documentedWith(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['read_repository'] } }),
       }),
       output: NewDeployToken,
       async handler({ ctx, caller, subject, input }) {

@@ -6,7 +6,7 @@ import { refused } from '../../failures.js'
 import { Content } from '../../http/content.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, gitPath, int, oneOf, opt, orDefault, str } from '../../http/params.js'
-import { authorEmail, authorName, filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { blameFile } from '../../services/repository/blame.js'
 import { openBlob } from '../../services/repository/blobs.js'
 import { fileMetadata, readFile, writeFile } from '../../services/repository/files.js'
@@ -16,10 +16,10 @@ const write = onProjectSignedIn('push_code')
 const scope = 'read_repository'
 const path = '/projects/:id/repository/files/:file_path'
 
-const authored = { start_branch: opt(str()), author_email: opt(authorEmail()), author_name: opt(authorName()) }
+const authored = { start_branch: opt(str()), author_email: opt(documented.authorEmail()), author_name: opt(documented.authorName()) }
 const fileContent = z.object({
   file_path: gitPath(),
-  branch: filled(),
+  branch: documented.filled(),
   content: str(),
   commit_message: str(),
   ...authored,
@@ -127,7 +127,7 @@ export const files = [
     path,
     summary: 'Delete a file',
     access: write,
-    input: z.object({ file_path: gitPath(), branch: filled(), commit_message: str(), ...authored, last_commit_id: opt(str()) }),
+    input: z.object({ file_path: gitPath(), branch: documented.filled(), commit_message: str(), ...authored, last_commit_id: opt(str()) }),
     async handler({ ctx, caller, subject, input }) {
       const { file_path, last_commit_id, ...commit } = input
       await writeFile(ctx, subject, caller, { action: 'delete', file_path, last_commit_id }, commit)

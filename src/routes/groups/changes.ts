@@ -4,7 +4,7 @@ import { GroupDetails } from '../../entities/groups/group.js'
 import { failedTo, refused } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, int, oneOf, opt, rowId, str, updateOf } from '../../http/params.js'
-import { groupName, namespacePath } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../rules/creation-levels.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
 import { createGroup } from '../../services/groups/create.js'
@@ -38,7 +38,7 @@ export const groupChanges = [
     summary: 'Create a group',
     answers: [404],
     access: signedIn,
-    input: z.object({ name: groupName(), path: namespacePath(), ...attributes, parent_id: opt(rowId()) }),
+    input: z.object({ name: documented.groupName(), path: documented.namespacePath(), ...attributes, parent_id: opt(rowId()) }),
     output: GroupDetails,
     async handler({ ctx, caller, input, view }) {
       return detailsOf(ctx, caller, await createGroup(ctx, caller, input), view)
@@ -49,7 +49,7 @@ export const groupChanges = [
     path: '/groups/:id',
     summary: 'Update a group',
     access: onGroupSignedIn('manage_group'),
-    input: updateOf(z.object({ name: opt(groupName()), path: opt(namespacePath()), ...attributes })),
+    input: updateOf(z.object({ name: opt(documented.groupName()), path: opt(documented.namespacePath()), ...attributes })),
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
       await updateGroup(ctx, caller, subject, input)

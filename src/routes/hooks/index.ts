@@ -12,8 +12,8 @@ import {
   SystemHook,
 } from '../../entities/hooks/hook.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, described, idPaging, oneOf, opt, paging, rowId, str, updateOf, where } from '../../http/params.js'
-import { branchFilter } from '../../http/texts.js'
+import { bool, clearable, documentedWith, idPaging, oneOf, opt, paging, rowId, str, updateOf, where } from '../../http/params.js'
+import * as documented from '../../http/texts.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
   createHook,
@@ -47,10 +47,10 @@ const inside = {
 }
 const ofGroup = { ...inside, subgroup_events: opt(bool()) }
 const others = {
-  token: described(clearable(), { pattern: '^[ -~]*$' }).optional(),
+  token: documentedWith(clearable(), { pattern: '^[ -~]*$' }).optional(),
   name: clearable().optional(),
   description: clearable().optional(),
-  push_events_branch_filter: branchFilter().optional(),
+  push_events_branch_filter: documented.branchFilter().optional(),
   enable_ssl_verification: opt(bool()),
 }
 
@@ -72,7 +72,7 @@ const attributesOf = <Given extends { url?: string | undefined }>(given: Given):
 const STATUSES = /^([1-5]\d\d|successful|client_failure|server_failure)$/
 const status = () => where(str(), (text) => STATUSES.test(text), 'does not have a valid value', { pattern: STATUSES.source })
 /** The URL of a receiver. */
-const receiver = () => described(str(), { format: 'uri', pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?$' })
+const receiver = () => documentedWith(str(), { format: 'uri', pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?$' })
 
 interface Family<Subject, Kind extends HookSource['kind']> {
   kind: Kind

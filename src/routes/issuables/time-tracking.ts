@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { presentTimeStats, TimeStats } from '../../entities/issuables/time-stats.js'
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
-import { described, str } from '../../http/params.js'
+import { documentedWith, str } from '../../http/params.js'
 import {
   addSpentTime,
   resetEstimate,
@@ -39,7 +39,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
         return presentTimeStats(await change(ctx, target(subject), caller.user.id))
       },
     })
-  const duration = (pattern: string) => z.object({ duration: described(str(), { pattern, maxLength: 255 }) })
+  const duration = (pattern: string) => z.object({ duration: documentedWith(str(), { pattern, maxLength: 255 }) })
   return [
     endpoint({
       method: 'POST',

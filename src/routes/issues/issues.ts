@@ -22,7 +22,7 @@ import {
   rowId,
   str,
 } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { createIssue } from '../../services/issuables/issues/create.js'
 import { loadIssue } from '../../services/issuables/issues/list.js'
@@ -84,7 +84,7 @@ export const issues = [
     summary: 'Create an issue',
     access: onProjectSignedIn('create_issue'),
     input: z.object({
-      title: title(),
+      title: documented.title(),
       ...attributes,
       iid: opt(int({ min: 1 })),
       created_at: opt(datetime()),
@@ -110,7 +110,7 @@ export const issues = [
     access: onIssueSignedIn('update_issue'),
     input: needsOneOf(
       z.object({
-        title: opt(title()),
+        title: opt(documented.title()),
         ...attributes,
         add_labels: opt(commaList()),
         remove_labels: opt(commaList()),

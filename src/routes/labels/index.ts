@@ -4,7 +4,7 @@ import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubj
 import { Label, presentLabel } from '../../entities/issuables/label.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import { color, labelTitle } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
 
 const MAX = 2_147_483_647
@@ -14,7 +14,12 @@ const clearablePriority = () =>
   z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), priority().def.out as z.ZodType<number>], 'is invalid').optional())
 
 const id = { label_id: z.string() }
-const changes = { new_name: opt(labelTitle()), color: opt(color()), description: opt(clearable()), priority: clearablePriority() }
+const changes = {
+  new_name: opt(documented.labelTitle()),
+  color: opt(documented.color()),
+  description: opt(clearable()),
+  priority: clearablePriority(),
+}
 const CHANGES = ['new_name', 'color', 'description', 'priority'] as const
 
 interface LabelRoutes<Subject> {
@@ -58,8 +63,8 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       answers: [409],
       access: write,
       input: z.object({
-        name: labelTitle(),
-        color: color(),
+        name: documented.labelTitle(),
+        color: documented.color(),
         description: opt(clearable()),
         priority: opt(priority()),
       }),

@@ -4,7 +4,7 @@ import { onProjectAfterInput } from '../../access/rules.js'
 import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/issuables/merge-request.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableId, clearableIds, commaList, filledIn, needsOneOfThese, oneOf, opt, rowId } from '../../http/params.js'
-import { filled, title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { countDiverged } from '../../services/issuables/merge-requests/reading/diverged.js'
 import { completeMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
@@ -80,7 +80,13 @@ export const mergeRequests = [
     answers: [409, 422],
     access: onProjectAfterInput('create_merge_request'),
     // declared in the order in which errors name missing parameters (MR-28)
-    input: z.object({ title: title(), source_branch: filled(), target_branch: filled(), target_project_id: opt(rowId()), ...attributes }),
+    input: z.object({
+      title: documented.title(),
+      source_branch: documented.filled(),
+      target_branch: documented.filled(),
+      target_project_id: opt(rowId()),
+      ...attributes,
+    }),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
       const request = await createMergeRequestWithCommands(ctx, caller, subject, { ...input, ...peopleOf(input) })

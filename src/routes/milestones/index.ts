@@ -7,7 +7,7 @@ import { Milestone, presentMilestone } from '../../entities/issuables/milestone.
 import type { Standpoint } from '../../entities/issuables/references.js'
 import { endpoint, PageAnswer, pageOf } from '../../http/endpoint.js'
 import { clearable, clearableDate, idList, needsOneOf, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { listIssues } from '../../services/issuables/issues/list.js'
 import type { IssuableSource } from '../../services/issuables/list.js'
@@ -74,7 +74,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
       path: MILESTONES,
       summary: 'Create a milestone',
       access: write,
-      input: z.object({ title: title(), ...attributes }),
+      input: z.object({ title: documented.title(), ...attributes }),
       output: Milestone,
       async handler({ ctx, caller, subject, input, view }) {
         return presentMilestone(await createMilestone(ctx, caller, source(subject), input), dayOf(ctx.now()), view)
@@ -86,7 +86,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
       summary: 'Update, close or reopen a milestone',
       access: write,
       input: needsOneOf(
-        z.object({ ...id, title: opt(title()), ...attributes, state_event: opt(oneOf(['close', 'activate'])) }),
+        z.object({ ...id, title: opt(documented.title()), ...attributes, state_event: opt(oneOf(['close', 'activate'])) }),
         'title',
         'description',
         'start_date',

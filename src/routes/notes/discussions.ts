@@ -3,7 +3,7 @@ import { Discussion, Note, NoteCommands, presentDiscussion, presentNote } from '
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, needsOnlyOneOf, opt, paging, rowId } from '../../http/params.js'
 import { positionParameters } from '../../http/position.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { slice } from '../../services/core/page.js'
 import { createDiscussion, replyTo, resolveDiscussion, resolveNote } from '../../services/notes/discussions.js'
 import { getDiscussion, getNote, listDiscussions } from '../../services/notes/list.js'
@@ -14,7 +14,7 @@ import { DISCUSSABLE_KINDS } from './noteables.js'
 
 const discussion_id = z.string()
 const note_id = rowId()
-const message = { body: filled(), created_at: opt(datetime()) }
+const message = { body: documented.filled(), created_at: opt(datetime()) }
 
 const position = positionParameters.nullish()
 
@@ -102,7 +102,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     path: `${path}/discussions/:discussion_id/notes/:note_id`,
     summary: `Update or resolve a note of a discussion on ${named}`,
     access: access('create_note'),
-    input: needsOnlyOneOf(z.object({ discussion_id, note_id, body: opt(filled()), resolved: opt(bool()) }), 'body', 'resolved'),
+    input: needsOnlyOneOf(z.object({ discussion_id, note_id, body: opt(documented.filled()), resolved: opt(bool()) }), 'body', 'resolved'),
     output: Note,
     async handler({ ctx, caller, subject, input: { note_id: id, discussion_id: discussion, body, resolved }, view }) {
       if (body === undefined) return presentNote(await resolveNote(ctx, caller, subject, { id, discussion, resolved: resolved as boolean }), view)

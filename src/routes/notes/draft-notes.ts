@@ -4,7 +4,7 @@ import { DraftNote, presentDraftNote } from '../../entities/notes/draft-note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, opt, paging, rowId, str } from '../../http/params.js'
 import { positionParameters } from '../../http/position.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { slice } from '../../services/core/page.js'
 import { deleteDraft, getDraft, listDrafts, saveDraft, updateDraft } from '../../services/notes/drafts.js'
 import { aboutMergeRequest } from '../../services/notes/noteables.js'
@@ -44,7 +44,7 @@ export const draftNotes = [
     description: 'Nobody else sees it before it is published.',
     access,
     input: z.object({
-      note: filled(),
+      note: documented.filled(),
       in_reply_to_discussion_id: opt(str()),
       resolve_discussion: opt(bool()),
       position: positionParameters.nullish(),
@@ -60,7 +60,7 @@ export const draftNotes = [
     path: `${DRAFTS}/:draft_note_id`,
     summary: 'Update one of your draft notes',
     access,
-    input: z.object({ draft_note_id, note: filled() }),
+    input: z.object({ draft_note_id, note: documented.filled() }),
     output: DraftNote,
     async handler({ ctx, caller, subject, input: { draft_note_id: id, note } }) {
       return presentDraftNote(await updateDraft(ctx, caller, aboutMergeRequest(subject).noteable, { id, note }))

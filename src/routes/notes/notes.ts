@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Note, NoteCommands, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
-import { filled } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { ACTIVITY_FILTERS, getNote, listNotes, NOTE_ORDERS } from '../../services/notes/list.js'
 import { createNote, deleteNote, updateNote } from '../../services/notes/write.js'
 import { noteWithCommands } from '../../services/quick-actions/notes.js'
@@ -46,7 +46,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     description: ONLY_COMMANDS,
     answers: [202],
     access: access('create_note'),
-    input: z.object({ body: filled(), created_at: opt(datetime()) }),
+    input: z.object({ body: documented.filled(), created_at: opt(datetime()) }),
     output: z.union([Note, NoteCommands]),
     async handler({ ctx, caller, subject, input, view }) {
       const noted = await noteWithCommands(ctx, caller, subject, { body: input.body, how: 'new' }, (body) =>
@@ -60,7 +60,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     path: `${path}/notes/:note_id`,
     summary: `Update a note on ${named}`,
     access: access('create_note'),
-    input: z.object({ note_id, body: filled() }),
+    input: z.object({ note_id, body: documented.filled() }),
     output: Note,
     async handler({ ctx, caller, subject, input, view }) {
       const noted = await noteWithCommands(ctx, caller, subject, { body: input.body, how: 'changed' }, (body) =>

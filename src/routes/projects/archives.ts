@@ -5,7 +5,7 @@ import { refused } from '../../failures.js'
 import { downloadOf } from '../../http/content.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, file, opt, str, textMap } from '../../http/params.js'
-import { projectName, projectPath } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { exportStatus, openExport, startExport } from '../../services/projects/archives/export.js'
 import { createProject } from '../../services/projects/create.js'
 import { loadProject } from '../../services/projects/load.js'
@@ -59,8 +59,8 @@ export const archives = [
     largeBody: true,
     input: z.object({
       file: file(),
-      path: projectPath(),
-      name: opt(projectName()),
+      path: documented.projectPath(),
+      name: opt(documented.projectName()),
       namespace: opt(str()),
       overwrite: opt(bool()),
       override_params: opt(textMap()),

@@ -3,7 +3,7 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { Project, presentProject } from '../../entities/projects/project.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { clearable, oneOf, opt, rowId, str } from '../../http/params.js'
-import { projectName, projectPath } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
 import { forkProject, linkFork, unlinkFork } from '../../services/projects/forks.js'
 import { loadProject } from '../../services/projects/load.js'
@@ -32,8 +32,8 @@ export const forks = [
       namespace: opt(str()),
       namespace_id: opt(rowId()),
       namespace_path: opt(str()),
-      name: opt(projectName()),
-      path: opt(projectPath()),
+      name: opt(documented.projectName()),
+      path: opt(documented.projectPath()),
       description: opt(clearable()),
       visibility: opt(oneOf(VISIBILITIES)),
     }),

@@ -8,7 +8,7 @@ import { Project, presentProject, withLicense } from '../../entities/projects/pr
 import { notFound, refused } from '../../failures.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
-import { importUrl, projectName, projectPath } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
@@ -71,18 +71,24 @@ const attributes = {
 }
 
 const creation = {
-  name: opt(projectName()),
-  path: opt(projectPath()),
+  name: opt(documented.projectName()),
+  path: opt(documented.projectPath()),
   namespace_id: opt(rowId()),
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
-  import_url: opt(importUrl()),
+  import_url: opt(documented.importUrl()),
   use_custom_template: opt(bool()),
   template_project_id: opt(rowId()),
   ...attributes,
 }
 
-const settable = { name: opt(projectName()), path: opt(projectPath()), default_branch: opt(str()), repository_storage: opt(str()), ...attributes }
+const settable = {
+  name: opt(documented.projectName()),
+  path: opt(documented.projectPath()),
+  default_branch: opt(str()),
+  repository_storage: opt(str()),
+  ...attributes,
+}
 const changes = needsOneOf(z.object(settable), ...(Object.keys(settable) as (keyof typeof settable)[]))
 
 async function create(ctx: Context, caller: SignedIn, input: NewProject, view: View) {
@@ -175,7 +181,7 @@ export const projects = [
     path: '/projects/user/:user_id',
     summary: 'Create a project for a user',
     access: admin,
-    input: z.object({ user_id: rowId(), ...creation, name: projectName() }),
+    input: z.object({ user_id: rowId(), ...creation, name: documented.projectName() }),
     output: Project,
     async handler({ ctx, caller, input, view }) {
       const owner = actorOf(await getUser(ctx, input.user_id))

@@ -3,7 +3,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str, updateOf } from '../../http/params.js'
-import { filePath, filled, title, webAddress } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { shownWith } from '../../http/wire.js'
 import {
@@ -38,10 +38,10 @@ const described = {
   released_at: opt(datetime()),
 }
 const link = {
-  name: opt(title()),
-  url: opt(webAddress()),
-  filepath: opt(filePath()),
-  direct_asset_path: opt(filePath()),
+  name: opt(documented.short()),
+  url: opt(documented.webAddress()),
+  filepath: opt(documented.filePath()),
+  direct_asset_path: opt(documented.filePath()),
   link_type: opt(oneOfOrBlank(LINK_TYPES)),
 }
 const linkId = { ...named, link_id: rowId() }
@@ -92,7 +92,7 @@ export const releases = [
     answers: [409, 422],
     access: write,
     input: z.object({
-      tag_name: filled(),
+      tag_name: documented.filled(),
       ...described,
       tag_message: opt(str()),
       ref: opt(str()),
@@ -143,7 +143,7 @@ export const releases = [
     path: LINKS,
     summary: 'Add a link to a release',
     access: write,
-    input: z.object({ ...named, ...link, name: title(), url: webAddress() }),
+    input: z.object({ ...named, ...link, name: documented.title(), url: documented.webAddress() }),
     output: ReleaseLink,
     async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
       return linksIn(subject, tag_name, view)(await createLink(ctx, subject, tag_name, linkOf(input)))

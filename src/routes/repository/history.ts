@@ -3,7 +3,7 @@ import { fullPathOf, onProject } from '../../access/rules.js'
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { Contributor, presentContributor } from '../../entities/repository/contributor.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { described, list, oneOf, orDefault, paging, str } from '../../http/params.js'
+import { documentedWith, list, oneOf, orDefault, paging, str } from '../../http/params.js'
 import { getMergeBase } from '../../services/repository/commits/read.js'
 import { listContributors } from '../../services/repository/contributors.js'
 
@@ -19,7 +19,7 @@ export const history = [
     description: 'The best common ancestor of all revisions.',
     access,
     scope,
-    input: z.object({ refs: described(list(str()), { minItems: 2, items: { type: 'string', minLength: 1 } }) }),
+    input: z.object({ refs: documentedWith(list(str()), { minItems: 2, items: { type: 'string', minLength: 1 } }) }),
     output: Commit,
     async handler({ ctx, subject, input, view }) {
       return presentCommit(await getMergeBase(ctx, subject, input.refs), { fullPath: fullPathOf(subject.project) }, view)

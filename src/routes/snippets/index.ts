@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, described, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import { clearable, documentedWith, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
+import * as documented from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
 import {
@@ -21,22 +21,22 @@ import {
 } from '../../services/content/snippets.js'
 
 /** Content that is not empty. */
-const text = () => described(str(), { minLength: 1 })
+const text = () => documentedWith(str(), { minLength: 1 })
 
 const file = (actions: string[], required: string[]) =>
   shownWith(
     z.object({
-      action: opt(described(str(), { enum: actions })),
-      file_path: opt(title()),
+      action: opt(documentedWith(str(), { enum: actions })),
+      file_path: opt(documented.title()),
       previous_path: opt(str()),
       content: opt(text()),
     }),
     { required },
   )
-const files = (only: ReturnType<typeof file>) => opt(described(list(only), { minItems: 1, maxItems: 1 }))
+const files = (only: ReturnType<typeof file>) => opt(documentedWith(list(only), { minItems: 1, maxItems: 1 }))
 const changeable = {
-  title: opt(title()),
-  file_name: opt(described(str(), { maxLength: 255 })),
+  title: opt(documented.title()),
+  file_name: opt(documented.short()),
   content: opt(text()),
   code: opt(text()),
   description: opt(clearable()),
@@ -46,7 +46,7 @@ const changeable = {
 /** Where the name and the content of a new snippet may be given (SN-4). */
 const creation = <T extends z.ZodObject>(input: T) =>
   shownCondition(input, { anyOf: [['file_name', 'content'], ['file_name', 'code'], ['files']].map((required) => ({ required })) })
-const newSnippet = { ...changeable, title: title(), files: files(file(['create'], ['file_path', 'content'])) }
+const newSnippet = { ...changeable, title: documented.title(), files: files(file(['create'], ['file_path', 'content'])) }
 const names = Object.keys(changeable) as (keyof typeof changeable)[]
 const personal = { id: rowId() }
 const inProject = { snippet_id: rowId() }

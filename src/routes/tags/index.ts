@@ -3,7 +3,7 @@ import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentTag, ReleaseNote, Tag } from '../../entities/repository/tag.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import { filled, newTag } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { createDescribedTag, createReleaseNote, updateReleaseNote } from '../../services/content/releases.js'
 import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
 
@@ -44,7 +44,7 @@ export const tags = [
     path: '/projects/:id/repository/tags',
     summary: 'Create a tag',
     access: onProjectSignedIn('create_tag'),
-    input: z.object({ tag_name: newTag(), ref: filled(), message: opt(str()), release_description: opt(str()) }),
+    input: z.object({ tag_name: documented.newTag(), ref: documented.filled(), message: opt(str()), release_description: opt(str()) }),
     output: Tag,
     async handler({ ctx, caller, subject, input, view }) {
       return presentTag(await createDescribedTag(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
@@ -67,7 +67,7 @@ export const tags = [
     summary: 'Create the release notes of a tag',
     answers: [409],
     access: onProjectSignedIn('manage_release'),
-    input: z.object({ tag_name: z.string(), description: filled() }),
+    input: z.object({ tag_name: z.string(), description: documented.filled() }),
     output: ReleaseNote,
     async handler({ ctx, caller, subject, input }) {
       return createReleaseNote(ctx, subject, caller, input.tag_name, input.description)
@@ -78,7 +78,7 @@ export const tags = [
     path: '/projects/:id/repository/tags/:tag_name/release',
     summary: 'Update the release notes of a tag',
     access: onProjectSignedIn('manage_release'),
-    input: z.object({ tag_name: z.string(), description: filled() }),
+    input: z.object({ tag_name: z.string(), description: documented.filled() }),
     output: ReleaseNote,
     async handler({ ctx, subject, input }) {
       return updateReleaseNote(ctx, subject, input.tag_name, input.description)

@@ -3,8 +3,8 @@ import { admin, signedIn } from '../../access/rules.js'
 import { SCOPES } from '../../access/scopes.js'
 import { presentToken, Token, TokenWithValue } from '../../entities/identity/token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, date, datetime, described, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import { bool, date, datetime, documentedWith, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
+import * as documented from '../../http/texts.js'
 import {
   createOwnToken,
   createToken,
@@ -18,10 +18,10 @@ import {
 } from '../../services/identity/tokens.js'
 
 const creation = {
-  name: title(),
-  scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: SCOPES } }),
+  name: documented.title(),
+  scopes: documentedWith(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: SCOPES } }),
   expires_at: opt(date()),
-  description: opt(described(str(), { maxLength: 255 })),
+  description: opt(documented.short()),
 }
 const byId = z.object({ id: z.string() })
 

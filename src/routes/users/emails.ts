@@ -4,7 +4,7 @@ import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { Email, presentEmail } from '../../entities/identity/email.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { idPaging, rowId } from '../../http/params.js'
-import { email } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'
 
 const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
@@ -22,7 +22,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
     path: `${prefix}/emails`,
     summary: `Add one of ${whose} e-mail addresses`,
     access,
-    input: z.object({ email: email() }),
+    input: z.object({ email: documented.email() }),
     output: Email,
     handler: async ({ ctx, subject, input }) => presentEmail(await addEmail(ctx, subject.account, input.email)),
   }),

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { GpgKey, presentGpgKey } from '../../entities/identity/gpg-key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { described, idPaging, rowId, str } from '../../http/params.js'
+import { documentedWith, idPaging, rowId, str } from '../../http/params.js'
 import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../services/identity/gpg-keys.js'
 
 const byId = z.object({ key_id: rowId() })
@@ -32,7 +32,9 @@ const gpgKeysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access
     path: `${prefix}/gpg_keys`,
     summary: `Add one of ${whose} GPG keys`,
     access,
-    input: z.object({ key: described(str(), { pattern: '^-----BEGIN PGP PUBLIC KEY BLOCK-----[\\s\\S]+-----END PGP PUBLIC KEY BLOCK-----\\s*$' }) }),
+    input: z.object({
+      key: documentedWith(str(), { pattern: '^-----BEGIN PGP PUBLIC KEY BLOCK-----[\\s\\S]+-----END PGP PUBLIC KEY BLOCK-----\\s*$' }),
+    }),
     // an array of one, as in the contract (K-15)
     output: z.array(GpgKey).length(1),
     handler: async ({ ctx, subject, input }) => [presentGpgKey(await addGpgKey(ctx, subject.account, input.key))],

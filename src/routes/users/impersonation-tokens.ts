@@ -4,8 +4,8 @@ import { accountById, adminFirst } from '../../access/rules.js'
 import { showsSecrets } from '../../access/scopes.js'
 import { ImpersonationToken, presentImpersonationToken } from '../../entities/identity/impersonation-token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { date, described, idPaging, list, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
-import { title } from '../../http/texts.js'
+import { date, documentedWith, idPaging, list, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
+import * as documented from '../../http/texts.js'
 import {
   createImpersonationToken,
   getImpersonationToken,
@@ -54,8 +54,8 @@ export const impersonationTokens = [
     access: adminFirst,
     input: z.object({
       user_id,
-      name: title(),
-      scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['api', 'read_user'] } }),
+      name: documented.short(),
+      scopes: documentedWith(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['api', 'read_user'] } }),
       expires_at: opt(date()),
     }),
     output: ImpersonationToken,

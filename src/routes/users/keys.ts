@@ -4,7 +4,7 @@ import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { presentSshKey, SshKey } from '../../entities/identity/key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, idPaging, opt, rowId } from '../../http/params.js'
-import { sshKey, title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'
 
 const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
@@ -22,7 +22,7 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
     path: `${prefix}/keys`,
     summary: `Add one of ${whose} SSH keys`,
     access,
-    input: z.object({ key: sshKey(), title: title(), expires_at: opt(datetime()) }),
+    input: z.object({ key: documented.sshKey(), title: documented.title(), expires_at: opt(datetime()) }),
     output: SshKey,
     handler: async ({ ctx, subject, input }) => presentSshKey(await addKey(ctx, subject.account, input)),
   }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { anyone, signedIn } from '../../access/rules.js'
 import { presentUserStatus, UserStatus } from '../../entities/identity/user-status.js'
 import { endpoint } from '../../http/endpoint.js'
-import { clearable, described, oneOf, opt, str } from '../../http/params.js'
+import { clearable, documentedWith, oneOf, opt, str } from '../../http/params.js'
 import { findUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'
 import { getUserNamed } from '../../services/identity/users.js'
 
@@ -22,7 +22,7 @@ export const status = [
     summary: "Set the caller's status",
     access: signedIn,
     input: z.object({
-      emoji: opt(described(str(), { pattern: '^[a-z0-9_+-]*$', maxLength: 255 })),
+      emoji: opt(documentedWith(str(), { pattern: '^[a-z0-9_+-]*$', maxLength: 255 })),
       message: opt(clearable()),
       availability: opt(oneOf(['busy', 'not_set'])),
     }),

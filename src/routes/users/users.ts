@@ -9,7 +9,7 @@ import {
   bool,
   clearable,
   datetime,
-  described,
+  documentedWith,
   file,
   idPaging,
   int,
@@ -24,7 +24,7 @@ import {
   textMap,
   updateOf,
 } from '../../http/params.js'
-import { email, namespacePath, newPassword, title } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { listUsers, loadUsers, USER_ORDERS } from '../../services/identity/user-list.js'
 import { userStateChanges } from '../../services/identity/user-state.js'
@@ -33,17 +33,18 @@ import { createUser, loadUser, showUser } from '../../services/identity/users.js
 import { removeUser } from '../../services/operations/user-removal.js'
 
 // values out of range are reported by the validation of the record (U-23)
-const projectsLimit = () => described(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }), { minimum: 0, maximum: 2_147_483_647 })
+const projectsLimit = () =>
+  documentedWith(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }), { minimum: 0, maximum: 2_147_483_647 })
 
 /** Required parameters, in the order in which errors name them (U-19). */
 const creation = allOrNone(
   needsOneOf(
     z.object({
-      email: email(),
-      password: opt(newPassword()),
+      email: documented.email(),
+      password: opt(documented.newPassword()),
       reset_password: opt(bool()),
-      name: title(),
-      username: namespacePath(),
+      name: documented.title(),
+      username: documented.namespacePath(),
       messenger: opt(str()),
       jobsnet: opt(str()),
       microblog: opt(str()),
@@ -75,10 +76,10 @@ const changes = updateOf(
     'not_found',
     allOrNone(
       z.object({
-        email: opt(email()),
-        username: opt(namespacePath()),
-        name: opt(title()),
-        password: opt(newPassword()),
+        email: opt(documented.email()),
+        username: opt(documented.namespacePath()),
+        name: opt(documented.title()),
+        password: opt(documented.newPassword()),
         messenger: opt(clearable()),
         jobsnet: opt(clearable()),
         microblog: opt(clearable()),

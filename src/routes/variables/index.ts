@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { presentVariable, presentWrittenVariable, Variable, WrittenVariable } from '../../entities/projects/variable.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, described, opt, paging, str } from '../../http/params.js'
+import { bool, documentedWith, opt, paging, str } from '../../http/params.js'
 import { createVariable, deleteVariable, getVariable, listVariables, updateVariable, type VariableSource } from '../../services/projects/variables.js'
 
 const named = { key: z.string() }
@@ -38,7 +38,7 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
       path,
       summary: `Create a variable of a ${kind}`,
       access,
-      input: z.object({ key: described(str(), { pattern: '^[A-Za-z0-9_]{1,255}$' }), value: str(), protected: opt(bool()) }),
+      input: z.object({ key: documentedWith(str(), { pattern: '^[A-Za-z0-9_]{1,255}$' }), value: str(), protected: opt(bool()) }),
       output: WrittenVariable,
       handler: async ({ ctx, subject, input }) => presentWrittenVariable(await createVariable(ctx, sourceOf(subject), input)),
     }),

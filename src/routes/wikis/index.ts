@@ -3,7 +3,7 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '../../entities/content/wiki-page.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
-import { wikiTitle } from '../../http/texts.js'
+import * as documented from '../../http/texts.js'
 import { FORMATS } from '../../rules/wiki-page.js'
 import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/content/wikis.js'
 
@@ -39,7 +39,7 @@ export const wikis = [
     path,
     summary: 'Create a wiki page',
     access: onProjectSignedIn('write_wiki'),
-    input: z.object({ title: wikiTitle(), content: str(), format: orDefault(oneOf(FORMATS), 'markdown'), message: opt(str()) }),
+    input: z.object({ title: documented.wikiTitle(), content: str(), format: orDefault(oneOf(FORMATS), 'markdown'), message: opt(str()) }),
     output: WikiPage,
     handler: async ({ ctx, caller, subject, input }) => presentWikiPage(await createWikiPage(ctx, subject, caller, input)),
   }),
@@ -49,7 +49,7 @@ export const wikis = [
     summary: 'Update a wiki page',
     access: onProjectSignedIn('write_wiki'),
     input: needsOneOf(
-      z.object({ ...named, title: opt(wikiTitle()), content: opt(str()), format: opt(oneOf(FORMATS)), message: opt(str()) }),
+      z.object({ ...named, title: opt(documented.wikiTitle()), content: opt(str()), format: opt(oneOf(FORMATS)), message: opt(str()) }),
       'title',
       'content',
       'format',

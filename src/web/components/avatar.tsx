@@ -1,5 +1,6 @@
 import type { Upload } from '../../http/uploads.js'
 import { avatarUrl } from '../../rules/avatar-url.js'
+import type { Control } from '../fields.js'
 import type { PageView } from '../page.js'
 import { Field } from './form.js'
 
@@ -16,8 +17,8 @@ export const Avatar = ({ view, user, size = 24 }: { view: PageView; user: { id: 
 )
 
 /** The picture of a user, group or project. */
-export const PictureField = ({ view, name }: { view: PageView; name: string }) => (
-  <Field view={view} name={name} label="Picture" type="file" accept="image/*" hint="PNG, JPEG, GIF, WebP or BMP, at most 200 KiB." />
+export const PictureField = (field: Control<Upload | undefined>) => (
+  <Field {...field} label="Picture" accept="image/*" hint="PNG, JPEG, GIF, WebP or BMP, at most 200 KiB." />
 )
 
 /** The picture that was chosen: a browser sends an empty file for none. */

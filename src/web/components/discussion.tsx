@@ -1,18 +1,22 @@
 import type { ComponentChildren } from 'preact'
+import { z } from 'zod'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { ParameterBag } from '../../http/form.js'
+import { bool, idList, opt, orDefault, str } from '../../http/params.js'
+import * as documented from '../../http/texts.js'
 import { emojiOf } from '../../lib/text/emoji.js'
 import type { NoteAward } from '../../services/notes/award-emoji.js'
 import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
 import type { Suggestion } from '../../services/notes/suggestion-records.js'
 import { digestOf } from '../../services/notes/write.js'
+import { fieldsOf } from '../fields.js'
 import { inUrl } from '../links.js'
 import type { PageView } from '../page.js'
 import { inChunks, LongText, PagePart } from '../page-part.js'
 import { Avatar } from './avatar.js'
 import { Unified } from './diff/diff.js'
 import { Editor, EditorForm } from './editor.js'
-import { ActionButton, FormFaults, FormTag, Submit, TextField } from './form.js'
+import { ActionButton, FormFaults, FormTag, Hidden, Submit, TextField } from './form.js'
 import { Badge } from './list.js'
 import { Prose, Rendered } from './markup.js'
 import { Time } from './time.js'
@@ -56,6 +60,13 @@ export interface DiscussionParts {
   /** The head of the newest version of a merge request: what was written about another one is outdated. */
   head: string | null
 }
+
+/** The text of a note, and where the form that changes it leads. */
+export const noteText = z.object({ note: z.object({ note: orDefault(documented.filled(), '') }), back: opt(str()) })
+export const commentText = noteText.omit({ back: true })
+export const replyText = noteText.extend({ how: opt(str()), resolve: opt(bool()) })
+export const changedText = noteText.extend({ before: opt(str()) })
+export const selectedSuggestions = z.object({ ids: orDefault(idList(), []), commit_message: opt(str()), back: opt(str()) })
 
 interface Props extends DiscussionParts {
   view: PageView
@@ -231,21 +242,22 @@ function Reply(props: ThreadProps) {
   const view = wasSent(page, (values) => values['discussion_id'] === discussion.id) ? page : unsent(page)
   const first = discussion.notes[0] as NoteRecord
   const number = page.submitted?.values['page'] ?? new URLSearchParams(page.address.split('?')[1]).get('page')
+  const f = fieldsOf(view, replyText)
   return (
     <div class="reply" id={part}>
       <EditorForm view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
-        {back && <input type="hidden" name="back" value={back} />}
+        {back && <Hidden {...f.back} value={back} />}
         {typeof number === 'string' && !back && <input type="hidden" name="page" value={number} />}
-        <Editor view={view} name="note[note]" within={`reply_${first.note.id}`} label="Reply" rows={3} required autofocus kept project={project} />
+        <Editor {...f.note.note} within={`reply_${first.note.id}`} label="Reply" rows={3} autofocus kept project={project} />
         {mayReview && mayResolve(first) && (
           <div class="check">
-            <input type="checkbox" id={`resolve_${first.note.id}`} name="resolve" value={isResolved(discussion) ? 'false' : 'true'} />
+            <input type="checkbox" id={`resolve_${first.note.id}`} name={f.resolve.name} value={isResolved(discussion) ? 'false' : 'true'} />
             <label for={`resolve_${first.note.id}`}>{isResolved(discussion) ? 'Reopen the thread' : 'Resolve the thread'}</label>
           </div>
         )}
         <div class="toolbar">
           <Submit label="Reply" class="" />
-          {mayReview && <Submit label="Add to review" name="how" value="review" class="" />}
+          {mayReview && <Submit label="Add to review" name={f.how.name} value="review" class="" />}
           <a href={`${pageWith(props, null)}#discussion_${discussion.id}`} data-into={part}>
             Cancel
           </a>
@@ -356,13 +368,14 @@ export function Awards({ view, action, awards, mayAward, back, into, more }: Awa
 /** The form that changes a note; what another has written meanwhile is shown beside what was typed (WB-91). */
 function EditForm({ view, at, project, back, record: { note } }: DiscussionParts & { view: PageView; record: NoteRecord }) {
   const conflict = view.submitted !== null && !view.submitted.preview
+  const f = fieldsOf(view, changedText)
   return (
     <article class="note" id={`note_${note.id}`}>
       <EditorForm view={view} action={`${at}/notes/${note.id}`} method="PUT" attributes={{ 'data-into': `note_${note.id}` }}>
-        <FormFaults view={view} fields={['note']} />
-        {back && <input type="hidden" name="back" value={back} />}
+        <FormFaults view={view} />
+        {back && <Hidden {...f.back} value={back} />}
         <input type="hidden" name="edit_note" value={note.id} />
-        <input type="hidden" name="before" value={digestOf(note.note)} />
+        <Hidden {...f.before} value={digestOf(note.note)} />
         {conflict && (
           <details open>
             <summary>The comment as it is now</summary>
@@ -371,16 +384,7 @@ function EditForm({ view, at, project, back, record: { note } }: DiscussionParts
             </pre>
           </details>
         )}
-        <Editor
-          view={view}
-          name="note[note]"
-          within={`edit_${note.id}`}
-          label="Edit comment"
-          value={note.note}
-          required
-          autofocus
-          project={project}
-        />
+        <Editor {...f.note.note} within={`edit_${note.id}`} label="Edit comment" value={note.note} autofocus project={project} />
         <div class="toolbar">
           <Submit label="Save comment" />
           <a href={`${view.links.prefix}${back ?? at}#note_${note.id}`} data-into={`note_${note.id}`}>
@@ -412,7 +416,13 @@ function SuggestionBox({ view, at, back, mayApply, shown: { suggestion, before }
         {!applied && mayApply && (
           <>
             <div class="check">
-              <input type="checkbox" form="suggestions" id={`suggestion_${suggestion.id}`} name="ids[]" value={suggestion.id} />
+              <input
+                type="checkbox"
+                form="suggestions"
+                id={`suggestion_${suggestion.id}`}
+                name={fieldsOf(view, selectedSuggestions).ids.name}
+                value={suggestion.id}
+              />
               <label for={`suggestion_${suggestion.id}`}>Select</label>
             </div>
             <ActionButton
@@ -437,12 +447,13 @@ function SuggestionBox({ view, at, back, mayApply, shown: { suggestion, before }
 export function SelectedSuggestions({ view, at, back, mayApply, suggestions }: DiscussionParts & { view: PageView }) {
   const open = [...suggestions.values()].flat().filter(({ suggestion }) => suggestion.applied_at === null)
   if (!mayApply || open.length < 2) return null
+  const f = fieldsOf(view, selectedSuggestions)
   return (
     <FormTag view={view} action={`${at}/suggestions`} attributes={{ id: 'suggestions' }}>
-      {back && <input type="hidden" name="back" value={back} />}
+      {back && <Hidden {...f.back} value={back} />}
       <details>
         <summary>Apply the selected suggestions as one commit</summary>
-        <TextField view={view} name="commit_message" label="Message of the commit" rows={2} hint="Empty: the template of the project." />
+        <TextField {...f.commit_message} label="Message of the commit" rows={2} hint="Empty: the template of the project." />
         <Submit label="Apply selected suggestions" class="" />
       </details>
     </FormTag>
@@ -480,10 +491,11 @@ export function CommentForm({ view: page, at, project, hint, discussions, drafts
   const isOwn = ({ edit_note, discussion_id, draft_id }: ParameterBag) =>
     edit_note === undefined && !discussions.some(({ id }) => id === discussion_id) && !drafts.some(({ id }) => String(id) === draft_id)
   const view = wasSent(page, isOwn) ? page : unsent(page)
+  const f = fieldsOf(view, commentText)
   return (
     <EditorForm view={view} action={`${at}/notes`} once>
-      <FormFaults view={view} fields={['note']} />
-      <Editor view={view} name="note[note]" label="Comment" rows={5} hint={hint} required project={project} />
+      <FormFaults view={view} />
+      <Editor {...f.note.note} label="Comment" rows={5} hint={hint} project={project} />
       {children}
       <Submit label="Comment" />
     </EditorForm>

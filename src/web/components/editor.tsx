@@ -1,18 +1,15 @@
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import type { Control } from '../fields.js'
 import { projectLinks } from '../links.js'
-import type { PageView } from '../page.js'
 import { LongText } from '../page-part.js'
-import { FormTag, Labelled, typed } from './form.js'
+import { FormTag, Labelled, type Typed, typed } from './form.js'
 import { Prose } from './markup.js'
 
-interface Props {
-  view: PageView
-  name: string
+interface Props extends Control<Typed> {
   label: string
   value?: string | null | undefined
   rows?: number
   hint?: string
-  required?: boolean
   autofocus?: boolean
   /** One of several fields of this name on a page: it has no row of tools, and no draft in the browser unless `kept`. */
   within?: string
@@ -33,7 +30,7 @@ const TOOLS = [
 ] as const
 
 /** A text in Markdown, which can be seen before it is saved (WB-121) and to which files are attached (WB-122). */
-export function Editor({ view, name, label, value, rows = 8, hint, required, autofocus, within, kept = !within, project }: Props) {
+export function Editor({ view, name, label, value, rows = 8, hint, required, maxlength, autofocus, within, kept = !within, project }: Props) {
   const preview = view.submitted?.preview?.field === name ? view.submitted.preview.html : null
   const links = project && projectLinks(view, fullPathOf(project.project))
   return (
@@ -50,7 +47,15 @@ export function Editor({ view, name, label, value, rows = 8, hint, required, aut
                 ))}
               </div>
             )}
-            <textarea name={name} rows={rows} required={required} autofocus={autofocus} {...(kept && { 'data-draft': name })} {...aria}>
+            <textarea
+              name={name}
+              rows={rows}
+              required={required}
+              maxlength={maxlength}
+              autofocus={autofocus}
+              {...(kept && { 'data-draft': name })}
+              {...aria}
+            >
               <LongText text={`\n${typed(view, name) ?? value ?? ''}`} />
             </textarea>
           </>

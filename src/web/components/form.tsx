@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact'
 import { isBag } from '../../http/form.js'
-import type { FormMethod, PageView } from '../page.js'
-import { LongText } from '../page-part.js'
+import type { Upload } from '../../http/uploads.js'
+import type { Control } from '../fields.js'
+import type { FormMethod, PageView, Submitted } from '../page.js'
+import { LastPart, LongText } from '../page-part.js'
 import { Icon, type IconName } from './icon.js'
 
 interface FormProps {
@@ -28,15 +30,18 @@ export const FormTag = ({ view, action, method = 'POST', files, class: name = 'f
   </form>
 )
 
-/** What is wrong with a form as a whole, and with fields that it does not show. */
-export function FormFaults({ view: { submitted }, fields = [] }: { view: PageView; fields?: string[] }) {
-  if (!submitted) return null
-  const others = Object.entries(submitted.faults).filter(([field]) => !fields.includes(field))
-  const texts = [
-    ...(submitted.message ? [submitted.message] : []),
-    ...others.flatMap(([field, faults]) => faults.map((fault) => `${labelOf(field)} ${fault}`)),
-  ]
-  if (texts.length === 0 && Object.keys(submitted.faults).length === 0) return null
+/** What is wrong with a form as a whole, and with fields that no page shows: those that do say it themselves. */
+export const FormFaults = ({ view: { submitted } }: { view: PageView }) =>
+  submitted && (
+    <LastPart>
+      <OtherFaults submitted={submitted} />
+    </LastPart>
+  )
+
+function OtherFaults({ submitted: { message, faults, shown } }: { submitted: Submitted }) {
+  const others = Object.entries(faults).filter(([field]) => !shown.has(field))
+  const texts = [...(message ? [message] : []), ...others.flatMap(([field, texts]) => texts.map((fault) => `${labelOf(field)} ${fault}`))]
+  if (texts.length === 0 && Object.keys(faults).length === 0) return null
   return (
     <div class="flash alert" role="alert">
       {texts.length === 0 ? 'This was not saved: see the fields below.' : texts.map((text) => <p key={text}>{text}</p>)}
@@ -65,23 +70,22 @@ function submittedValue(submitted: PageView['submitted'], name: string): unknown
 const faultsOf = ({ submitted }: PageView, name: string) => submitted?.faults[attributeOf(name)] ?? []
 const idOf = (name: string) => name.replace(/\W+/g, '_').replace(/_$/, '')
 
-interface FieldProps {
-  view: PageView
-  name: string
+/** What is typed or chosen as text. */
+export type Typed = string | number | Date | Upload | readonly unknown[] | null | undefined
+
+interface FieldProps<T> extends Control<T> {
   label: string
   value?: string | null | undefined
   hint?: ComponentChildren
-  required?: boolean
   autofocus?: boolean
   /** Before the id of the field, where a page has several of the same name. */
   within?: string
 }
 
-interface InputProps extends FieldProps {
+interface InputProps extends Omit<FieldProps<Typed>, 'type'> {
   type?: 'text' | 'email' | 'password' | 'url' | 'date' | 'number' | 'file' | 'search'
   autocomplete?: string
   inputmode?: 'numeric' | 'text'
-  maxlength?: number
   accept?: string
   /** The id of a list of suggestions. */
   list?: string
@@ -105,9 +109,10 @@ export function TextField({
   value,
   hint,
   within,
+  type: _,
   rows = 6,
   ...rest
-}: FieldProps & { rows?: number; class?: string; spellcheck?: boolean }) {
+}: FieldProps<Typed> & { rows?: number; class?: string; spellcheck?: boolean }) {
   return (
     <Labelled view={view} name={name} label={label} hint={hint} within={within}>
       {(aria) => (
@@ -119,6 +124,9 @@ export function TextField({
     </Labelled>
   )
 }
+
+/** What the page does not show, but sends. */
+export const Hidden = ({ name, value }: Control & { value: string | number }) => <input type="hidden" name={name} value={value} />
 
 export interface Choice {
   value: string
@@ -146,7 +154,7 @@ export const DataList = ({ id, values }: { id: string; values: readonly string[]
 )
 
 /** One of several values. */
-export function SelectField({ view, name, label, value, hint, choices }: FieldProps & { choices: readonly Choice[] }) {
+export function SelectField({ view, name, label, value, hint, choices }: FieldProps<unknown> & { choices: readonly Choice[] }) {
   const chosen = typed(view, name) ?? value
   return (
     <Labelled view={view} name={name} label={label} hint={hint}>
@@ -159,7 +167,7 @@ export function SelectField({ view, name, label, value, hint, choices }: FieldPr
   )
 }
 
-interface LabelledProps extends Pick<FieldProps, 'view' | 'name' | 'label' | 'hint'> {
+interface LabelledProps extends Pick<FieldProps<unknown>, 'view' | 'name' | 'label' | 'hint'> {
   within?: string | undefined
   children: (aria: Record<string, string>) => ComponentChildren
 }
@@ -174,11 +182,7 @@ export function Labelled({ view, name, label, hint, within, children }: Labelled
     <div class={faults.length > 0 ? 'field wrong' : 'field'}>
       <label for={id}>{label}</label>
       {children(aria)}
-      {faults.length > 0 && (
-        <p class="fault" id={`${id}_fault`}>
-          {faults.map((fault) => `${label} ${fault.replace(/\.$/, '')}.`).join(' ')}
-        </p>
-      )}
+      <Faults view={view} name={name} label={label} id={`${id}_fault`} />
       {hint && (
         <p class="hint" id={`${id}_hint`}>
           {hint}
@@ -188,7 +192,19 @@ export function Labelled({ view, name, label, hint, within, children }: Labelled
   )
 }
 
-interface CheckboxProps extends Omit<FieldProps, 'value' | 'required' | 'autofocus'> {
+/** What is wrong with a field, for a page that makes the field itself. */
+export function Faults({ view, name, label, id }: Pick<FieldProps<unknown>, 'view' | 'name' | 'label'> & { id?: string }) {
+  const faults = faultsOf(view, name)
+  if (faults.length === 0) return null
+  view.submitted?.shown.add(attributeOf(name))
+  return (
+    <p class="fault" id={id}>
+      {faults.map((fault) => `${label} ${fault.replace(/\.$/, '')}.`).join(' ')}
+    </p>
+  )
+}
+
+interface CheckboxProps extends Omit<FieldProps<boolean | string | readonly unknown[] | undefined>, 'value' | 'autofocus'> {
   checked?: boolean
   /** Sent if it is checked; nothing is sent if it is not. */
   value?: string
@@ -197,7 +213,7 @@ interface CheckboxProps extends Omit<FieldProps, 'value' | 'required' | 'autofoc
 export function Checkbox({ view, name, label, hint, checked = false, value = '1' }: CheckboxProps) {
   const id = `${idOf(name)}_${value}`
   const list = name.endsWith('[]')
-  const isChecked = view.submitted ? (list ? listed(view, name).includes(value) : typed(view, name) === value) : checked
+  const isChecked = view.submitted ? (list ? (listed(view, name) ?? []).includes(value) : typed(view, name) === value) : checked
   return (
     <div class="check">
       <input type="checkbox" id={id} name={name} value={value} checked={isChecked} />
@@ -207,10 +223,10 @@ export function Checkbox({ view, name, label, hint, checked = false, value = '1'
   )
 }
 
-/** The values that were typed or chosen for a name that ends in `[]`. */
-function listed({ submitted }: PageView, name: string): string[] {
+/** The values that were chosen for a name that ends in `[]`; null if none were. */
+export function listed({ submitted }: PageView, name: string): string[] | null {
   const value = submittedValue(submitted, name.slice(0, -2))
-  return Array.isArray(value) ? value.map(String) : []
+  return Array.isArray(value) ? value.map(String) : null
 }
 
 export const Submit = ({ label, name, value, class: look = 'primary' }: { label: string; name?: string; value?: string; class?: string }) => (

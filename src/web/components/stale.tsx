@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { conflict } from '../../failures.js'
-import type { PageView } from '../page.js'
+import type { Control } from '../fields.js'
 import { LongText } from '../page-part.js'
-import { typed } from './form.js'
+import { Hidden, typed } from './form.js'
 
 /** Identifies what texts were when a form was opened. */
 export const versionOf = (...texts: (string | null)[]): string => createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 32)
@@ -12,8 +12,7 @@ export function checkVersion(given: string, ...texts: (string | null)[]): void {
   if (given !== versionOf(...texts)) throw conflict('Somebody else has saved this since you opened it')
 }
 
-interface Props {
-  view: PageView
+interface Props extends Control<string | undefined> {
   /** What is saved now. */
   texts: { label: string; text: string | null }[]
 }
@@ -22,12 +21,12 @@ interface Props {
  * The version of the texts of a form; after somebody else has saved them meanwhile, what they saved, beside what was
  * typed (WB-120).
  */
-export function Version({ view, texts }: Props) {
+export function Version({ texts, ...field }: Props) {
   const version = versionOf(...texts.map(({ text }) => text))
-  const opened = typed(view, 'version')
+  const opened = typed(field.view, field.name)
   return (
     <>
-      <input type="hidden" name="version" value={version} />
+      <Hidden {...field} value={version} />
       {opened !== undefined && opened !== version && (
         <section class="box stale">
           <h2 class="head">Somebody else has saved this meanwhile</h2>

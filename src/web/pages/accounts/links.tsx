@@ -3,11 +3,13 @@ import { anyone } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, noSuchRoute } from '../../../failures.js'
 import { orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { emailFault, normaliseEmail } from '../../../rules/email.js'
 import { findLink } from '../../../services/identity/links/links.js'
 import { mailLink } from '../../../services/identity/links/mail.js'
 import { confirmAddress, setPassword } from '../../../services/identity/links/redeem.js'
-import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 import { countBadLink, countLinkRequest } from './limits.js'
 
@@ -84,6 +86,8 @@ export const confirmationForm = form({
 const PASSWORD = '/users/password/edit'
 const reset_password_token = token()
 
+const newPassword = z.object({ reset_password_token, password: orDefault(documented.filled(), '') })
+
 /** Sets a password with the single-use token of a link (ML-24). */
 export const passwordPage = page({
   at: PASSWORD,
@@ -91,6 +95,7 @@ export const passwordPage = page({
   input: z.object({ reset_password_token }),
   async show({ ctx, input, view }) {
     if (!(await findLink(ctx, 'reset', input.reset_password_token))) return badLink(ctx, view, '/users/password/new')
+    const f = fieldsOf(view, newPassword)
     return {
       title: 'Set a new password',
       narrow: true,
@@ -99,18 +104,9 @@ export const passwordPage = page({
         <>
           <h1>Set a new password</h1>
           <FormTag view={view} action={PASSWORD}>
-            <FormFaults view={view} fields={['password']} />
-            <input type="hidden" name="reset_password_token" value={input.reset_password_token} />
-            <Field
-              view={view}
-              name="password"
-              label="New password"
-              type="password"
-              hint="8 to 128 characters."
-              autocomplete="new-password"
-              required
-              autofocus
-            />
+            <FormFaults view={view} />
+            <Hidden {...f.reset_password_token} value={input.reset_password_token} />
+            <Field {...f.password} label="New password" type="password" hint="8 to 128 characters." autocomplete="new-password" autofocus />
             <Submit label="Set the password" />
           </FormTag>
         </>
@@ -122,7 +118,7 @@ export const passwordPage = page({
 export const passwordForm = form({
   at: PASSWORD,
   access: anyone,
-  input: z.object({ reset_password_token, password: orDefault(str(), '') }),
+  input: newPassword,
   ownProof: true,
   on: passwordPage,
   async submit({ ctx, input, view }) {
@@ -138,6 +134,8 @@ interface LinkRequest {
   text: string
 }
 
+const linkRequested = z.object({ email: orDefault(documented.email(), '') })
+
 /** The response and its timing reveal nothing about the address (ML-25, ML-26). */
 function linkRequest({ at, purpose, title, text }: LinkRequest) {
   const shown = page({
@@ -145,6 +143,7 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
     access: anyone,
     async show({ ctx, view }) {
       if (!ctx.mail) throw noSuchRoute()
+      const f = fieldsOf(view, linkRequested)
       return {
         title,
         narrow: true,
@@ -153,8 +152,8 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
             <h1>{title}</h1>
             <p class="dim">{text}</p>
             <FormTag view={view} action={at}>
-              <FormFaults view={view} fields={['email']} />
-              <Field view={view} name="email" label="E-mail address" type="email" autocomplete="email" required autofocus />
+              <FormFaults view={view} />
+              <Field {...f.email} label="E-mail address" autocomplete="email" autofocus />
               <Submit label="Send the link" />
             </FormTag>
             <p>
@@ -168,7 +167,7 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
   const asked = form({
     at,
     access: anyone,
-    input: z.object({ email: orDefault(str(), '') }),
+    input: linkRequested,
     ownProof: true,
     on: shown,
     async submit({ ctx, input }) {

@@ -2,18 +2,22 @@ import { z } from 'zod'
 import { anyone } from '../../../access/rules.js'
 import { noSuchRoute, refused } from '../../../failures.js'
 import { opt, orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { giveSecondFactor, signInByKey } from '../../../services/identity/sign-in/second-factor.js'
 import { challengeForUse, keysWork, listSecurityKeys } from '../../../services/identity/sign-in/security-keys.js'
 import { endSession } from '../../../services/identity/sign-in/sessions.js'
-import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
-import { KeyForm } from '../../components/key-form.js'
+import { Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
+import { KeyForm, keyAnswer } from '../../components/key-form.js'
+import { fieldsOf } from '../../fields.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { enter, secondFactorPath } from './sign-in.js'
 
 const AT = secondFactorPath()
 const returnTo = { return_to: opt(str()) }
-const answer = { challenge: orDefault(str(), ''), device_response: orDefault(str(), '') }
+
+const passkey = keyAnswer.extend(returnTo)
+const secondFactor = passkey.extend({ user: z.object({ otp_attempt: orDefault(documented.filled({ maxLength: 64 }), '') }).optional() })
 
 /** The second step of signing in with a password (WB-20). */
 export const secondFactorPage = page({
@@ -26,6 +30,7 @@ export const secondFactorPage = page({
     if (!view.session) return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`)
     const { id } = view.session.caller.user
     const challenge = keysWork(ctx) && (await listSecurityKeys(ctx, id)).length > 0 ? await challengeForUse(ctx, id) : null
+    const f = fieldsOf(view, secondFactor)
     return {
       title: 'Second factor',
       narrow: true,
@@ -37,13 +42,13 @@ export const secondFactorPage = page({
           <p class="dim">Give the code that your authenticator application shows, or one of your recovery codes.</p>
           <FormTag view={view} action={AT}>
             <FormFaults view={view} />
-            <input type="hidden" name="return_to" value={to} />
-            <Field view={view} name="user[otp_attempt]" label="Code" autocomplete="one-time-code" maxlength={64} required autofocus />
+            <Hidden {...f.return_to} value={to} />
+            <Field {...f.user.otp_attempt} label="Code" autocomplete="one-time-code" autofocus />
             <Submit label="Verify" />
           </FormTag>
           {challenge && (
-            <KeyForm view={view} action={AT} challenge={challenge} label="Use a security key" class="">
-              <input type="hidden" name="return_to" value={to} />
+            <KeyForm view={view} fields={f} action={AT} challenge={challenge} label="Use a security key" class="">
+              <Hidden {...f.return_to} value={to} />
             </KeyForm>
           )}
           <p>
@@ -58,7 +63,7 @@ export const secondFactorPage = page({
 export const secondFactorForm = form({
   at: AT,
   access: anyone,
-  input: z.object({ ...returnTo, ...answer, user: z.object({ otp_attempt: orDefault(str(), '') }).optional() }),
+  input: secondFactor,
   on: secondFactorPage,
   async submit({ ctx, input, view }) {
     const to = localPath(input.return_to)
@@ -84,6 +89,7 @@ export const passkeyPage = page({
     const to = localPath(input.return_to)
     if (view.viewer) return new Redirect(to)
     if (!keysWork(ctx)) throw noSuchRoute()
+    const f = fieldsOf(view, passkey)
     return {
       title: 'Sign in with a passkey',
       narrow: true,
@@ -93,8 +99,8 @@ export const passkeyPage = page({
         <>
           <h1>Sign in with a passkey</h1>
           <FormFaults view={view} />
-          <KeyForm view={view} action={PASSKEY} challenge={await challengeForUse(ctx, null)} label="Use a passkey">
-            <input type="hidden" name="return_to" value={to} />
+          <KeyForm view={view} fields={f} action={PASSKEY} challenge={await challengeForUse(ctx, null)} label="Use a passkey">
+            <Hidden {...f.return_to} value={to} />
           </KeyForm>
           <noscript>
             <p>Passkeys need scripts, which are off in this browser.</p>
@@ -111,7 +117,7 @@ export const passkeyPage = page({
 export const passkeyForm = form({
   at: PASSKEY,
   access: anyone,
-  input: z.object({ ...returnTo, ...answer }),
+  input: passkey,
   on: passkeyPage,
   async submit({ ctx, input, view }) {
     const to = localPath(input.return_to)

@@ -5,13 +5,15 @@ import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
 import { WholeAddress } from '../../../http/redirect.js'
+import * as documented from '../../../http/texts.js'
 import { signInByDirectory } from '../../../services/identity/sign-in/ldap.js'
 import { endSessionAddress } from '../../../services/identity/sign-in/openid.js'
 import { keysWork } from '../../../services/identity/sign-in/security-keys.js'
 import { endSession, type StartedSession, signIn } from '../../../services/identity/sign-in/sessions.js'
 import { labelOf, signOn, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
-import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { Checkbox, Field, FormFaults, FormTag, Hidden, SelectField, Submit } from '../../components/form.js'
 import { Prose } from '../../components/markup.js'
+import { fieldsOf } from '../../fields.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
@@ -23,6 +25,11 @@ const PATH = '/users/sign_in'
 export const secondFactorPath = (returnTo?: string) =>
   `/users/sign_in/second_factor${returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`}`
 const returnTo = { return_to: opt(str()) }
+
+const credentials = z.object({
+  ...returnTo,
+  user: z.object({ login: documented.filled(), password: documented.filled(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
+})
 
 export const signInPage = page({
   at: PATH,
@@ -37,6 +44,7 @@ export const signInPage = page({
     const passwords = settings.password_authentication_enabled_for_web
     const hasForm = passwords || directories.length > 0
     const text = await renderText(ctx, caller, null, settings.sign_in_text)
+    const f = fieldsOf(view, credentials)
     return {
       title: 'Sign in',
       narrow: true,
@@ -50,8 +58,7 @@ export const signInPage = page({
               <FormFaults view={view} />
               {directories.length > 0 && (
                 <SelectField
-                  view={view}
-                  name="user[provider]"
+                  {...f.user.provider}
                   label="Account"
                   choices={[
                     ...directories.map((one) => ({ value: one.name, label: labelOf(one) })),
@@ -59,11 +66,11 @@ export const signInPage = page({
                   ]}
                 />
               )}
-              <input type="hidden" name="return_to" value={to} />
-              <Field view={view} name="user[login]" label="Username or e-mail" autocomplete="username" required autofocus />
-              <Field view={view} name="user[password]" label="Password" type="password" autocomplete="current-password" required />
+              <Hidden {...f.return_to} value={to} />
+              <Field {...f.user.login} label="Username or e-mail" autocomplete="username" autofocus />
+              <Field {...f.user.password} label="Password" type="password" autocomplete="current-password" />
               <div class="row">
-                <Checkbox view={view} name="user[remember_me]" label="Remember me" />
+                <Checkbox {...f.user.remember_me} label="Remember me" />
                 {ctx.mail && <a href={`${links.prefix}/users/password/new`}>Forgot it?</a>}
               </div>
               <Submit label="Sign in" />
@@ -92,10 +99,7 @@ export const signInPage = page({
 export const signInForm = form({
   at: PATH,
   access: anyone,
-  input: z.object({
-    ...returnTo,
-    user: z.object({ login: str(), password: str(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
-  }),
+  input: credentials,
   on: signInPage,
   async submit({ ctx, input, view }) {
     const { login, password, provider: name, remember_me: remember } = input.user

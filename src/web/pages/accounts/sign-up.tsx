@@ -2,19 +2,20 @@ import { z } from 'zod'
 import { anyone } from '../../../access/rules.js'
 import { notFound } from '../../../failures.js'
 import { orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { normaliseEmail } from '../../../rules/email.js'
 import { type Captcha, checkCaptcha, findCaptcha } from '../../../services/identity/sign-in/captcha.js'
 import { startSession } from '../../../services/identity/sign-in/sessions.js'
 import { confirmsByMail, signUp } from '../../../services/identity/sign-in/sign-up.js'
 import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Prose } from '../../components/markup.js'
+import { fieldsOf } from '../../fields.js'
 import { form, page, Redirect } from '../../page.js'
 import { renderText } from '../planning/texts.js'
 import { countLinkRequest } from './limits.js'
 import { enter } from './sign-in.js'
 
 const AT = '/users/sign_up'
-const FIELDS = ['name', 'username', 'email', 'password']
 
 /** For visitors who want an account, while the settings allow it (WB-25). */
 export const signUpPage = page({
@@ -25,6 +26,7 @@ export const signUpPage = page({
     const { settings } = view
     if (!settings.signup_enabled) throw notFound()
     const captcha = await findCaptcha(ctx)
+    const f = fieldsOf(view, given).user
     return {
       title: 'Sign up',
       narrow: true,
@@ -35,35 +37,21 @@ export const signUpPage = page({
           <h1>Sign up to Roost</h1>
           {settings.require_admin_approval_after_user_signup && <p class="dim">An administrator approves new accounts before they can be used.</p>}
           <FormTag view={view} action="/users">
-            <FormFaults view={view} fields={FIELDS} />
-            <Field view={view} name="user[name]" label="Name" autocomplete="name" maxlength={255} required autofocus />
+            <FormFaults view={view} />
+            <Field {...f.name} label="Name" autocomplete="name" autofocus />
             <Field
-              view={view}
-              name="user[username]"
+              {...f.username}
               label="Username"
               hint="Letters, digits, “-”, “_” and “.”. It is in the addresses of your projects."
               autocomplete="username"
-              maxlength={255}
-              required
             />
             <Field
-              view={view}
-              name="user[email]"
+              {...f.email}
               label="E-mail address"
-              type="email"
               hint={confirmsByMail(ctx, settings) ? 'You get a mail with a link that confirms it.' : undefined}
               autocomplete="email"
-              required
             />
-            <Field
-              view={view}
-              name="user[password]"
-              label="Password"
-              type="password"
-              hint="8 to 128 characters."
-              autocomplete="new-password"
-              required
-            />
+            <Field {...f.password} label="Password" type="password" hint="8 to 128 characters." autocomplete="new-password" />
             {captcha && <Challenge captcha={captcha} />}
             <Submit label="Sign up" />
           </FormTag>
@@ -89,11 +77,13 @@ const Challenge = ({ captcha: { script, widget, siteKey } }: { captcha: Captcha 
 
 const solution = orDefault(str(), '')
 const account = z.object({
-  name: orDefault(str(), ''),
-  username: orDefault(str(), ''),
-  email: orDefault(str(), ''),
-  password: orDefault(str(), ''),
+  name: orDefault(documented.title(), ''),
+  username: orDefault(documented.namespacePath(), ''),
+  email: orDefault(documented.email(), ''),
+  password: orDefault(documented.filled(), ''),
 })
+
+const given = z.object({ user: account })
 
 export const signUpForm = form({
   at: '/users',

@@ -13,6 +13,7 @@ import {
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
@@ -20,37 +21,37 @@ import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } f
 const AT = '/admin/applications'
 const PER_PAGE = 50
 
-const ApplicationForm = ({ view, application }: { view: PageView; application?: Application }) => (
-  <FormTag view={view} action={application ? `${AT}/${application.id}` : AT} method={application ? 'PUT' : 'POST'} once={!application}>
-    <FormFaults view={view} fields={['name', 'redirect_uri']} />
-    <Field view={view} name="doorkeeper_application[name]" label="Name" value={application?.name} hint="Shown to those who are asked." required />
-    <TextField
-      view={view}
-      name="doorkeeper_application[redirect_uri]"
-      label="Redirect URIs"
-      value={application?.redirect_uris.join('\n')}
-      rows={3}
-      hint="One a line."
-      spellcheck={false}
-    />
-    <Checkbox
-      view={view}
-      name="doorkeeper_application[confidential]"
-      label="It keeps its secret"
-      hint="A program on a server does; an app on a phone or in a browser does not."
-      checked={application?.confidential ?? true}
-    />
-    <Checkbox
-      view={view}
-      name="doorkeeper_application[trusted]"
-      label="Trusted"
-      hint="People are not asked whether it may use their account."
-      checked={application?.trusted ?? false}
-    />
-    <ScopeFields view={view} application={application} />
-    <Submit label={application ? 'Save changes' : 'Add application'} />
-  </FormTag>
-)
+const ApplicationForm = ({ view, application }: { view: PageView; application?: Application }) => {
+  const f = fieldsOf(view, given).doorkeeper_application
+  return (
+    <FormTag view={view} action={application ? `${AT}/${application.id}` : AT} method={application ? 'PUT' : 'POST'} once={!application}>
+      <FormFaults view={view} />
+      <Field {...f.name} label="Name" value={application?.name} hint="Shown to those who are asked." />
+      <TextField
+        {...f.redirect_uri}
+        label="Redirect URIs"
+        value={application?.redirect_uris.join('\n')}
+        rows={3}
+        hint="One a line."
+        spellcheck={false}
+      />
+      <Checkbox
+        {...f.confidential}
+        label="It keeps its secret"
+        hint="A program on a server does; an app on a phone or in a browser does not."
+        checked={application?.confidential ?? true}
+      />
+      <Checkbox
+        {...f.trusted}
+        label="Trusted"
+        hint="People are not asked whether it may use their account."
+        checked={application?.trusted ?? false}
+      />
+      <ScopeFields scopes={f.scopes} application={application} />
+      <Submit label={application ? 'Save changes' : 'Add application'} />
+    </FormTag>
+  )
+}
 
 export const serviceApplicationsPage = page({
   at: AT,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { adminPage, anyone } from '../../../access/rules.js'
 import { bool, datetime, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import {
   type BroadcastMessage,
   createMessage,
@@ -12,6 +13,7 @@ import {
 } from '../../../services/core/broadcast-messages.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { localPath } from '../../local-path.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -25,49 +27,48 @@ const momentText = (moment: Date) => moment.toISOString().slice(0, 16).replace('
 
 const HOUR_MS = 3_600_000
 
-const MessageForm = ({ view, message }: { view: PageView; message?: BroadcastMessage }) => (
-  <FormTag view={view} action={message ? `${AT}/${message.id}` : AT} method={message ? 'PUT' : 'POST'} once={!message}>
-    <FormFaults view={view} fields={['message', 'starts_at', 'ends_at', 'target_path']} />
-    <TextField view={view} name="broadcast_message[message]" label="Message" value={message?.message} rows={3} required />
-    <div class="columns">
+const MessageForm = ({ view, message }: { view: PageView; message?: BroadcastMessage }) => {
+  const f = fieldsOf(view, given).broadcast_message
+  return (
+    <FormTag view={view} action={message ? `${AT}/${message.id}` : AT} method={message ? 'PUT' : 'POST'} once={!message}>
+      <FormFaults view={view} />
+      <TextField {...f.message} label="Message" value={message?.message} rows={3} />
+      <div class="columns">
+        <Field
+          {...f.starts_at}
+          required
+          label="From"
+          value={momentText(message?.starts_at ?? view.now)}
+          hint="Day and time in UTC, as 2026-11-25 14:30."
+        />
+        <Field
+          {...f.ends_at}
+          required
+          label="Until"
+          value={momentText(message?.ends_at ?? new Date(view.now.getTime() + HOUR_MS))}
+          hint="Day and time in UTC."
+        />
+      </div>
       <Field
-        view={view}
-        name="broadcast_message[starts_at]"
-        label="From"
-        value={momentText(message?.starts_at ?? view.now)}
-        hint="Day and time in UTC, as 2026-11-25 14:30."
-        required
+        {...f.target_path}
+        label="Only on pages at"
+        value={message?.target_path}
+        hint={
+          <>
+            A path such as <code>/team/*</code>, in which <code>*</code> is any text. Empty: on all pages.
+          </>
+        }
       />
-      <Field
-        view={view}
-        name="broadcast_message[ends_at]"
-        label="Until"
-        value={momentText(message?.ends_at ?? new Date(view.now.getTime() + HOUR_MS))}
-        hint="Day and time in UTC."
-        required
+      <Checkbox
+        {...f.dismissable}
+        label="Can be dismissed"
+        hint="Then it is no longer shown in the browser in which it was dismissed."
+        checked={message?.dismissable ?? true}
       />
-    </div>
-    <Field
-      view={view}
-      name="broadcast_message[target_path]"
-      label="Only on pages at"
-      value={message?.target_path}
-      hint={
-        <>
-          A path such as <code>/team/*</code>, in which <code>*</code> is any text. Empty: on all pages.
-        </>
-      }
-    />
-    <Checkbox
-      view={view}
-      name="broadcast_message[dismissable]"
-      label="Can be dismissed"
-      hint="Then it is no longer shown in the browser in which it was dismissed."
-      checked={message?.dismissable ?? true}
-    />
-    <Submit label={message ? 'Save changes' : 'Add message'} />
-  </FormTag>
-)
+      <Submit label={message ? 'Save changes' : 'Add message'} />
+    </FormTag>
+  )
+}
 
 export const broadcastsPage = page({
   at: AT,
@@ -146,17 +147,19 @@ export const editBroadcastPage = page({
 })
 
 const given = z.object({
-  message: orDefault(str(), ''),
-  starts_at: opt(datetime()),
-  ends_at: opt(datetime()),
-  target_path: orDefault(str(), ''),
-  dismissable: orDefault(bool(), false),
+  broadcast_message: z.object({
+    message: orDefault(documented.filled(), ''),
+    starts_at: opt(datetime()),
+    ends_at: opt(datetime()),
+    target_path: orDefault(str(), ''),
+    dismissable: orDefault(bool(), false),
+  }),
 })
 
 export const broadcastForm = form({
   at: AT,
   access: adminPage,
-  input: z.object({ broadcast_message: given }),
+  input: given,
   on: broadcastsPage,
   async submit({ ctx, input }) {
     await createMessage(ctx, input.broadcast_message)
@@ -168,7 +171,7 @@ export const broadcastChange = form({
   at: `${AT}/:id`,
   method: 'PUT',
   access: adminPage,
-  input: z.object({ ...byId, broadcast_message: given }),
+  input: given.extend(byId),
   on: editBroadcastPage,
   async submit({ ctx, input }) {
     await updateMessage(ctx, input.id, input.broadcast_message)

@@ -108,7 +108,7 @@ export const adminGroupPage = page({
       title: group.full_name,
       body: (
         <AdminLayout view={view} at={AT} title={group.name}>
-          <FormFaults view={view} fields={['confirm']} />
+          <FormFaults view={view} />
           <Facts
             facts={[
               ['Id', String(group.id)],

@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { bool, orDefault, paging, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { createHook, deleteHook, getHook, type Hook, type HookSource, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { testSystemHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { HookState, Outcome } from '../settings/hooks.js'
@@ -23,45 +25,36 @@ const EVENTS = [
   ['repository_update', 'repository_update_events', 'Changes of a repository, each once'],
 ] as const
 
-const HookForm = ({ view, hook }: { view: PageView; hook?: Hook }) => (
-  <FormTag view={view} action={hook ? `${AT}/${hook.id}` : AT} method={hook ? 'PUT' : 'POST'} once={!hook}>
-    <FormFaults view={view} fields={['url', 'token', 'name']} />
-    <Field view={view} name="hook[url]" label="URL" type="url" value={hook?.url} hint="It gets a POST with JSON for each event." required />
-    <Field view={view} name="hook[name]" label="Name" value={hook?.name} />
-    <Field
-      view={view}
-      name="hook[token]"
-      label="Secret token"
-      type="password"
-      autocomplete="new-password"
-      hint={
-        hook?.sealed_token
-          ? 'One is set; leave this empty to keep it, unless you change the URL.'
-          : 'Sent with each delivery, so that the receiver knows us.'
-      }
-    />
-    <fieldset>
-      <legend>Events</legend>
-      <p class="hint">Changes of users, groups, projects, keys and members are sent in any case.</p>
-      {EVENTS.map(([event, name, label]) => (
-        <Checkbox
-          key={name}
-          view={view}
-          name={`hook[${name}]`}
-          label={label}
-          checked={hook ? hook.events.includes(event) : event === 'repository_update'}
-        />
-      ))}
-    </fieldset>
-    <Checkbox
-      view={view}
-      name="hook[enable_ssl_verification]"
-      label="Check the certificate of the receiver"
-      checked={hook?.enable_ssl_verification ?? true}
-    />
-    <Submit label={hook ? 'Save changes' : 'Add hook'} />
-  </FormTag>
-)
+const HookForm = ({ view, hook }: { view: PageView; hook?: Hook }) => {
+  const f = fieldsOf(view, given).hook
+  return (
+    <FormTag view={view} action={hook ? `${AT}/${hook.id}` : AT} method={hook ? 'PUT' : 'POST'} once={!hook}>
+      <FormFaults view={view} />
+      <Field {...f.url} label="URL" type="url" value={hook?.url} hint="It gets a POST with JSON for each event." />
+      <Field {...f.name} label="Name" value={hook?.name} />
+      <Field
+        {...f.token}
+        label="Secret token"
+        type="password"
+        autocomplete="new-password"
+        hint={
+          hook?.sealed_token
+            ? 'One is set; leave this empty to keep it, unless you change the URL.'
+            : 'Sent with each delivery, so that the receiver knows us.'
+        }
+      />
+      <fieldset>
+        <legend>Events</legend>
+        <p class="hint">Changes of users, groups, projects, keys and members are sent in any case.</p>
+        {EVENTS.map(([event, name, label]) => (
+          <Checkbox key={name} {...f[name]} label={label} checked={hook ? hook.events.includes(event) : event === 'repository_update'} />
+        ))}
+      </fieldset>
+      <Checkbox {...f.enable_ssl_verification} label="Check the certificate of the receiver" checked={hook?.enable_ssl_verification ?? true} />
+      <Submit label={hook ? 'Save changes' : 'Add hook'} />
+    </FormTag>
+  )
+}
 
 export const hooksPage = page({
   at: AT,
@@ -157,7 +150,7 @@ export const hookPage = page({
 const flag = orDefault(bool(), false)
 const given = z.object({
   hook: z.object({
-    url: orDefault(str(), ''),
+    url: orDefault(documented.filled(), ''),
     name: orDefault(str(), ''),
     token: orDefault(str(), ''),
     push_events: flag,

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { bool, opt, orDefault, str } from '../../../http/params.js'
 import type { UserRecord } from '../../../services/identity/users.js'
 import type { Deleted } from '../../../services/operations/deleted.js'
@@ -5,6 +6,7 @@ import { ActionButton, Checkbox, Field, FormFaults, Options, SelectField } from 
 import { Badge, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
+import type { Fields } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 
@@ -56,47 +58,47 @@ export const ListForm = ({ view, action, name, label, value, orders, order, filt
 
 interface KindsProps {
   view: PageView
+  fields: Fields<z.infer<typeof kinds>>
   user?: UserRecord
   /** They are the last active administrator. */
   last?: boolean
 }
 
 /** What an account may do. */
-export const Kinds = ({ view, user, last = false }: KindsProps) => (
-  <>
-    <SelectField
-      view={view}
-      name="user[admin]"
-      label="Access"
-      value={user?.admin ? '1' : '0'}
-      {...(last && { hint: 'The only administrator keeps these rights: make somebody else one first.' })}
-      choices={[...(last ? [] : [{ value: '0', label: 'Regular' }]), { value: '1', label: 'Administrator: may do and see everything' }]}
-    />
-    <Checkbox
-      view={view}
-      name="user[external]"
-      label="External"
-      hint="Sees only projects of which they are a member, and public ones; makes no projects and groups."
-      checked={user?.external ?? view.settings.user_default_external}
-    />
-    <Checkbox view={view} name="user[can_create_group]" label="May create groups" checked={user?.can_create_group ?? true} />
-    <Field
-      view={view}
-      name="user[projects_limit]"
-      label="Personal projects at most"
-      type="number"
-      value={String(user?.projects_limit ?? view.settings.default_projects_limit)}
-    />
-  </>
-)
+export const Kinds = ({ view, fields: f, user, last = false }: KindsProps) => {
+  return (
+    <>
+      <SelectField
+        {...f.admin}
+        label="Access"
+        value={user?.admin ? '1' : '0'}
+        {...(last && { hint: 'The only administrator keeps these rights: make somebody else one first.' })}
+        choices={[...(last ? [] : [{ value: '0', label: 'Regular' }]), { value: '1', label: 'Administrator: may do and see everything' }]}
+      />
+      <Checkbox
+        {...f.external}
+        label="External"
+        hint="Sees only projects of which they are a member, and public ones; makes no projects and groups."
+        checked={user?.external ?? view.settings.user_default_external}
+      />
+      <Checkbox {...f.can_create_group} label="May create groups" checked={user?.can_create_group ?? true} />
+      <Field
+        {...f.projects_limit}
+        type="number"
+        label="Personal projects at most"
+        value={String(user?.projects_limit ?? view.settings.default_projects_limit)}
+      />
+    </>
+  )
+}
 
 /** The fields of `Kinds`. */
-export const kinds = {
+export const kinds = z.object({
   admin: orDefault(bool(), false),
   external: orDefault(bool(), false),
   can_create_group: orDefault(bool(), false),
   projects_limit: opt(str()),
-}
+})
 
 /** A number that was typed; what is none is refused as a number out of range is. */
 export const limitOf = (text: string | undefined): number | undefined =>

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { adminPage, fullPathOf, getProjectFor, getProjectOrDeletedFor } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
 import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { visibilityName } from '../../../rules/visibility.js'
 import { listDeletedFirst } from '../../../services/operations/deleted.js'
 import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
@@ -15,6 +16,7 @@ import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '.
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { projectsOf } from '../../components/projects.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -110,6 +112,8 @@ export const adminProjectsPage = page({
 
 const byId = { project_id: rowId() }
 
+const storageMove = z.object({ repository_storage: orDefault(str(), '') })
+
 export const adminProjectPage = page({
   at: `${AT}/:project_id`,
   access: adminPage,
@@ -120,11 +124,12 @@ export const adminProjectPage = page({
     const storages = Object.keys(ctx.config.storages)
     const move = await pendingMove(ctx, project.id)
     const at = `${AT}/${project.id}`
+    const f = fieldsOf(view, storageMove)
     return {
       title: project.name,
       body: (
         <AdminLayout view={view} at={AT} title={project.name}>
-          <FormFaults view={view} fields={['repository_storage', 'confirm']} />
+          <FormFaults view={view} />
           <Facts
             facts={[
               ['Id', String(project.id)],
@@ -144,8 +149,7 @@ export const adminProjectPage = page({
               {move && <Moving view={view} move={move} at={at} />}
               <FormTag view={view} action={`${at}/storage`} method="PUT">
                 <SelectField
-                  view={view}
-                  name="repository_storage"
+                  {...f.repository_storage}
                   label="Storage"
                   value={project.storage}
                   choices={storages.map((value) => ({ value, label: value }))}
@@ -188,9 +192,12 @@ interface DeletionProps {
   waits: boolean
 }
 
+const confirmation = z.object({ confirm: orDefault(documented.filled(), ''), at_once: opt(str()) })
+
 /** Deletes a project or group, so that it can be restored for some days, or at once. */
 export function DeletionForm({ view, at, path, kind, waits }: DeletionProps) {
   const days = view.settings.deletion_delay_days
+  const f = fieldsOf(view, confirmation)
   return (
     <>
       <h2>Delete</h2>
@@ -207,10 +214,10 @@ export function DeletionForm({ view, at, path, kind, waits }: DeletionProps) {
         </p>
       )}
       <FormTag view={view} action={at} method="DELETE">
-        <Field view={view} name="confirm" label={`Type ${path} to confirm`} autocomplete="off" required />
+        <Field {...f.confirm} label={`Type ${path} to confirm`} autocomplete="off" />
         <div class="toolbar">
           {!waits && days > 0 && <Submit label={`Delete ${kind}`} class="danger" />}
-          <Submit label="Remove at once" name="at_once" value="1" class="danger" />
+          <Submit label="Remove at once" name={f.at_once.name} value="1" class="danger" />
         </div>
       </FormTag>
     </>
@@ -221,7 +228,7 @@ export const projectStorage = form({
   at: `${AT}/:project_id/storage`,
   method: 'PUT',
   access: adminPage,
-  input: z.object({ ...byId, repository_storage: orDefault(str(), '') }),
+  input: storageMove.extend(byId),
   on: adminProjectPage,
   async submit({ ctx, caller, input }) {
     const subject = await getProjectFor(ctx, caller, String(input.project_id))
@@ -234,7 +241,7 @@ export const projectRemoval = form({
   at: `${AT}/:project_id`,
   method: 'DELETE',
   access: adminPage,
-  input: z.object({ ...byId, confirm: orDefault(str(), ''), at_once: opt(str()) }),
+  input: confirmation.extend(byId),
   on: adminProjectPage,
   async submit({ ctx, caller, input }) {
     const subject = await getProjectOrDeletedFor(ctx, caller, String(input.project_id))

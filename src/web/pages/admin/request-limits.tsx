@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
-import { int, orDefault, rowId, str } from '../../../http/params.js'
+import { int, orDefault, rowId } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { listOwnLimits, removeOwnLimit, setOwnLimit } from '../../../services/operations/request-limits.js'
 import { Facts, numberText } from '../../components/facts.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { adminUserPath } from './parts.js'
@@ -53,6 +55,8 @@ function General({ view, config }: { view: PageView; config: { user: number; ano
   )
 }
 
+const limit = z.object({ caller: orDefault(documented.filled(), ''), requests: orDefault(int(), -1) })
+
 /** The limits of requests, general ones and those of single callers (WB-206). */
 export const requestLimitsPage = page({
   at: AT,
@@ -60,6 +64,7 @@ export const requestLimitsPage = page({
   async show({ ctx, view }) {
     const own = await listOwnLimits(ctx)
     const { prefix } = view.links
+    const f = fieldsOf(view, limit)
     return {
       title: 'Limits of requests',
       body: (
@@ -90,9 +95,9 @@ export const requestLimitsPage = page({
           </Rows>
           <h2>Set a limit</h2>
           <FormTag view={view} action={AT} class="form inline">
-            <FormFaults view={view} fields={['caller', 'requests']} />
-            <Field view={view} name="caller" label="Username or IP address" autocomplete="off" required />
-            <Field view={view} name="requests" label="Requests in a period" type="number" inputmode="numeric" hint="0: no limit" required />
+            <FormFaults view={view} />
+            <Field {...f.caller} label="Username or IP address" autocomplete="off" />
+            <Field {...f.requests} required label="Requests in a period" inputmode="numeric" hint="0: no limit" />
             <Submit label="Set limit" />
           </FormTag>
         </AdminLayout>
@@ -104,7 +109,7 @@ export const requestLimitsPage = page({
 export const requestLimitForm = form({
   at: AT,
   access: adminPage,
-  input: z.object({ caller: orDefault(str(), ''), requests: orDefault(int(), -1) }),
+  input: limit,
   on: requestLimitsPage,
   async submit({ ctx, input }) {
     const caller = input.caller.trim().replace(/^@/, '')

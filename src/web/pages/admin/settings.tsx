@@ -3,16 +3,17 @@ import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, notFound } from '../../../failures.js'
-import { isBag, type ParameterBag } from '../../../http/form.js'
+import { isBag } from '../../../http/form.js'
 import { bool, list, orDefault, str } from '../../../http/params.js'
 import { readValue } from '../../../routes/settings/values.js'
 import { VISIBILITY_LEVEL } from '../../../rules/visibility.js'
 import { type SettingsInput, showSettings, updateSettings } from '../../../services/core/settings.js'
 import { SECRETS, SETTINGS, type SettingName, type Settings, WITHOUT_EFFECT } from '../../../services/core/settings-table.js'
 import { configuredProviders } from '../../../services/identity/sign-in/sign-on.js'
-import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField, typed } from '../../components/form.js'
+import { Checkbox, Faults, Field, FormFaults, FormTag, Hidden, SelectField, Submit, TextField, typed } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { checkVersion, versionOf } from '../../components/stale.js'
+import { type Fields, fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { SUBJECTS } from './setting-subjects.js'
@@ -87,6 +88,15 @@ function Hint({ name }: { name: SettingName }) {
   )
 }
 
+/** The values are read by the table of settings. */
+const values = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, z.any().optional()])) as Record<SettingName, z.ZodOptional<z.ZodAny>>
+
+const given = z.object({
+  version: orDefault(str(), ''),
+  cleared: orDefault(list(str()), []),
+  application_setting: z.preprocess((bag) => (isBag(bag) ? bag : {}), z.object(values)),
+})
+
 interface SettingProps {
   view: PageView
   ctx: Pick<Context, 'config'>
@@ -105,7 +115,8 @@ function choicesOf(ctx: Pick<Context, 'config'>, name: SettingName): string[] | 
 /** The field of a setting, by its kind. */
 function SettingField({ view, ctx, name, value }: SettingProps) {
   const attribute = SETTINGS[name]
-  const field = { view, name: `application_setting[${name}]`, label: nameText(name), hint: <Hint name={name} /> }
+  const f = fieldsOf(view, given)
+  const field = { ...f.application_setting[name], label: nameText(name), hint: <Hint name={name} /> }
   const text = value === null ? '' : String(value)
   switch (attribute.kind) {
     case 'bool':
@@ -123,7 +134,7 @@ function SettingField({ view, ctx, name, value }: SettingProps) {
               </>
             }
           />
-          {value !== null && <Checkbox view={view} name="cleared[]" value={name} label={`Remove the ${nameText(name).toLowerCase()}`} />}
+          {value !== null && <Checkbox {...f.cleared} value={name} label={`Remove the ${nameText(name).toLowerCase()}`} />}
         </>
       )
     case 'word':
@@ -152,16 +163,14 @@ function SettingField({ view, ctx, name, value }: SettingProps) {
   }
 }
 
-interface ListProps {
-  view: PageView
-  name: string
+type SettingControl = Fields<z.infer<typeof given>>['application_setting'][SettingName]
+
+interface ListProps extends SettingControl {
   label: string
   hint: ComponentChildren
   items: string[]
   choices: string[] | null
 }
-
-const faultsOf = ({ view, name }: Pick<ListProps, 'view' | 'name'>) => view.submitted?.faults[name.slice('application_setting['.length, -1)] ?? []
 
 /** Several values: chosen from those that there are, or typed one a line. */
 const ListField = ({ choices, items, ...field }: ListProps) =>
@@ -170,16 +179,12 @@ const ListField = ({ choices, items, ...field }: ListProps) =>
   ) : (
     <fieldset>
       <legend>{field.label}</legend>
-      <input type="hidden" name={`${field.name}[]`} value="" />
+      <Hidden {...field} name={`${field.name}[]`} value="" />
       {choices.map((choice) => (
-        <Checkbox key={choice} view={field.view} name={`${field.name}[]`} value={choice} label={choice} checked={items.includes(choice)} />
+        <Checkbox key={choice} {...field} hint={undefined} name={`${field.name}[]`} value={choice} label={choice} checked={items.includes(choice)} />
       ))}
       {choices.length === 0 && <p class="dim">There is nothing to choose from.</p>}
-      {faultsOf(field).map((fault) => (
-        <p class="fault" key={fault}>
-          {field.label} {fault}.
-        </p>
-      ))}
+      <Faults {...field} />
       <p class="hint">{field.hint}</p>
     </fieldset>
   )
@@ -202,8 +207,8 @@ export const settingSubjectPage = page({
             {about} <a href={view.links.prefix + AT}>All settings</a>
           </p>
           <FormTag view={view} action={`${AT}/${input.subject}`} method="PUT">
-            <FormFaults view={view} fields={[...settings]} />
-            <input type="hidden" name="version" value={versionOf(...shownVersion(settings, values))} />
+            <FormFaults view={view} />
+            <Hidden {...fieldsOf(view, given).version} value={versionOf(...shownVersion(settings, values))} />
             {settings.map((name) => (
               <div class="setting" key={name}>
                 <SettingField view={view} ctx={ctx} name={name} value={values[name]} />
@@ -218,7 +223,7 @@ export const settingSubjectPage = page({
 })
 
 /** What a form says about a setting; undefined leaves it as it is. */
-function submittedValue(name: SettingName, given: ParameterBag, cleared: string[]): unknown {
+function submittedValue(name: SettingName, given: Partial<Record<SettingName, unknown>>, cleared: string[]): unknown {
   const { kind } = SETTINGS[name]
   const value = given[name]
   if (kind === 'bool') return value !== undefined
@@ -230,12 +235,7 @@ export const settingsForm = form({
   at: `${AT}/:subject`,
   method: 'PUT',
   access: adminPage,
-  input: z.object({
-    subject: str(),
-    version: orDefault(str(), ''),
-    cleared: orDefault(list(str()), []),
-    application_setting: z.unknown().transform((given): ParameterBag => (isBag(given) ? given : {})),
-  }),
+  input: given.extend({ subject: str() }),
   on: settingSubjectPage,
   async submit({ ctx, caller, input }) {
     const { settings, title } = subjectOf(input.subject)
@@ -259,11 +259,14 @@ export const settingsForm = form({
 
 const MAINTENANCE = '/admin/maintenance'
 
+const maintenance = z.object({ maintenance_mode: orDefault(bool(), false), maintenance_mode_message: orDefault(str(), '') })
+
 export const maintenancePage = page({
   at: MAINTENANCE,
   access: adminPage,
   async show({ view }) {
     const { maintenance_mode: on, maintenance_mode_message: message } = view.settings
+    const f = fieldsOf(view, maintenance)
     return {
       title: 'Read-only mode',
       body: (
@@ -276,14 +279,13 @@ export const maintenancePage = page({
           <FormTag view={view} action={MAINTENANCE} method="PUT">
             <FormFaults view={view} />
             <TextField
-              view={view}
-              name="maintenance_mode_message"
+              {...f.maintenance_mode_message}
               label="Message"
               value={typed(view, 'maintenance_mode_message') ?? message}
               rows={3}
               hint="Why, and until when. It is shown at the top of all pages."
             />
-            <input type="hidden" name="maintenance_mode" value={on ? '0' : '1'} />
+            <Hidden {...f.maintenance_mode} value={on ? '0' : '1'} />
             <Submit label={on ? 'Allow changes again' : 'Make the service read-only'} />
           </FormTag>
           <p class="dim">
@@ -299,7 +301,7 @@ export const maintenanceForm = form({
   at: MAINTENANCE,
   method: 'PUT',
   access: adminPage,
-  input: z.object({ maintenance_mode: orDefault(bool(), false), maintenance_mode_message: orDefault(str(), '') }),
+  input: maintenance,
   on: maintenancePage,
   async submit({ ctx, caller, input: { maintenance_mode, maintenance_mode_message } }) {
     await updateSettings(ctx, caller, { maintenance_mode, maintenance_mode_message: maintenance_mode_message.trim() || null })

@@ -6,6 +6,7 @@ import { importUsers, MAX_IMPORTED } from '../../../services/operations/user-imp
 import { numberText } from '../../components/facts.js'
 import { Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Table } from '../../components/list.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, page } from '../../page.js'
 import { adminUserPath } from './parts.js'
@@ -13,10 +14,13 @@ import { adminUserPath } from './parts.js'
 const LIST = '/admin/users'
 const AT = `${LIST}/import`
 
+const imported = z.object({ file: opt(file()), text: orDefault(str(), '') })
+
 export const userImportPage = page({
   at: AT,
   access: adminPage,
   async show({ ctx, view }) {
+    const f = fieldsOf(view, imported)
     return {
       title: 'Users from a file',
       body: (
@@ -34,8 +38,8 @@ export const userImportPage = page({
           </p>
           <FormTag view={view} action={AT} files once>
             <FormFaults view={view} />
-            <Field view={view} name="file" label="File" type="file" accept=".csv,text/csv" />
-            <TextField view={view} name="text" label="Or its text" rows={6} hint={<code>username,name,email</code>} spellcheck={false} />
+            <Field {...f.file} label="File" accept=".csv,text/csv" />
+            <TextField {...f.text} label="Or its text" rows={6} hint={<code>username,name,email</code>} spellcheck={false} />
             <Submit label="Create users" />
           </FormTag>
         </AdminLayout>
@@ -47,7 +51,7 @@ export const userImportPage = page({
 export const userImportForm = form({
   at: AT,
   access: adminPage,
-  input: z.object({ file: opt(file()), text: orDefault(str(), '') }),
+  input: imported,
   files: true,
   on: userImportPage,
   async submit({ ctx, input, view }): Promise<Html> {

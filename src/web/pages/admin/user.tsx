@@ -5,6 +5,7 @@ import { mayBeImpersonated, maySignIn } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../../failures.js'
 import { oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
 import { getImpersonationToken, listImpersonationTokens, revokeImpersonationToken } from '../../../services/identity/impersonation-tokens.js'
@@ -23,6 +24,7 @@ import { ActionButton, Copied, Field, FormFaults, FormTag, Submit } from '../../
 import { Badge, Row, Rows } from '../../components/list.js'
 import { ScopeBadges } from '../../components/scopes.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
@@ -80,7 +82,7 @@ export const adminUserPage = page({
       title: user.name,
       body: (
         <AdminLayout view={view} at={LIST} title={user.name}>
-          <FormFaults view={view} fields={['confirm']} />
+          <FormFaults view={view} />
           <div class="row start">
             <Avatar view={view} user={user} size={48} />
             <span>
@@ -262,28 +264,33 @@ function CredentialLists({ view, at, user, credentials: { keys, gpgKeys, tokens,
   )
 }
 
-const Removal = ({ view, at, user }: PartProps) => (
-  <>
-    <h2>Remove</h2>
-    <p>
-      The account goes with its personal projects, snippets and keys. What it wrote elsewhere stays under the name of the ghost user, or goes too.
-      This cannot be undone; a blocked account keeps everything.
-    </p>
-    <FormTag view={view} action={at} method="DELETE">
-      <Field view={view} name="confirm" label={`Type ${user.username} to confirm`} autocomplete="off" required />
-      <div class="toolbar">
-        <Submit label="Remove, keep what they wrote" name="how" value="soft" class="danger" />
-        <Submit label="Remove with what they wrote" name="how" value="hard" class="danger" />
-      </div>
-    </FormTag>
-  </>
-)
+const confirmation = z.object({ confirm: orDefault(documented.filled(), ''), how: oneOf(['soft', 'hard']) })
+
+const Removal = ({ view, at, user }: PartProps) => {
+  const f = fieldsOf(view, confirmation)
+  return (
+    <>
+      <h2>Remove</h2>
+      <p>
+        The account goes with its personal projects, snippets and keys. What it wrote elsewhere stays under the name of the ghost user, or goes too.
+        This cannot be undone; a blocked account keeps everything.
+      </p>
+      <FormTag view={view} action={at} method="DELETE">
+        <Field {...f.confirm} label={`Type ${user.username} to confirm`} autocomplete="off" />
+        <div class="toolbar">
+          <Submit label="Remove, keep what they wrote" name={f.how.name} value="soft" class="danger" />
+          <Submit label="Remove with what they wrote" name={f.how.name} value="hard" class="danger" />
+        </div>
+      </FormTag>
+    </>
+  )
+}
 
 export const userRemoval = form({
   at: AT,
   method: 'DELETE',
   access: adminPage,
-  input: z.object({ ...named, confirm: orDefault(str(), ''), how: oneOf(['soft', 'hard']) }),
+  input: confirmation.extend(named),
   on: adminUserPage,
   async submit({ ctx, input }) {
     const user = await accountOf(ctx, input)
@@ -293,7 +300,14 @@ export const userRemoval = form({
   },
 })
 
-const EDITED = ['name', 'username', 'email', 'projects_limit']
+const account = z.object({
+  user: z.object({
+    name: orDefault(documented.title(), ''),
+    username: orDefault(documented.title(), ''),
+    email: orDefault(documented.email(), ''),
+    ...kinds.shape,
+  }),
+})
 
 export const editUserPage = page({
   at: `${AT}/edit`,
@@ -302,31 +316,22 @@ export const editUserPage = page({
   async show({ ctx, input, view }) {
     const found = await accountOf(ctx, input)
     const [user, last] = await Promise.all([loadUser(ctx, found.id), isLastAdministrator(ctx, found)])
+    const f = fieldsOf(view, account).user
     return {
       title: `Edit ${user.name}`,
       body: (
         <AdminLayout view={view} at={LIST} title={`Edit ${user.name}`}>
           <FormTag view={view} action={adminUserPath(user.username)} method="PUT">
-            <FormFaults view={view} fields={EDITED} />
-            <Field view={view} name="user[name]" label="Name" value={user.name} maxlength={255} required />
+            <FormFaults view={view} />
+            <Field {...f.name} label="Name" value={user.name} />
+            <Field {...f.username} label="Username" value={user.username} hint="Personal projects move with it. Clones need their address changed." />
             <Field
-              view={view}
-              name="user[username]"
-              label="Username"
-              value={user.username}
-              hint="Personal projects move with it. Clones need their address changed."
-              required
-            />
-            <Field
-              view={view}
-              name="user[email]"
+              {...f.email}
               label="E-mail address"
-              type="email"
               value={user.email}
               hint="A new one counts as confirmed; the present one stays as a further address."
-              required
             />
-            <Kinds view={view} user={user} last={last} />
+            <Kinds view={view} fields={f} user={user} last={last} />
             <Submit label="Save changes" />
           </FormTag>
         </AdminLayout>
@@ -339,10 +344,7 @@ export const userChange = form({
   at: AT,
   method: 'PUT',
   access: adminPage,
-  input: z.object({
-    ...named,
-    user: z.object({ name: orDefault(str(), ''), username: orDefault(str(), ''), email: orDefault(str(), ''), ...kinds }),
-  }),
+  input: account.extend(named),
   on: editUserPage,
   async submit({ ctx, input }) {
     const before = await accountOf(ctx, input)

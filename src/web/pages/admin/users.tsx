@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { listUsers, loadUsers, type UserFilter } from '../../../services/identity/user-list.js'
 import { createUser, type UserRecord } from '../../../services/identity/users.js'
 import { countUsers } from '../../../services/operations/overview.js'
@@ -9,6 +10,7 @@ import { numberText } from '../../components/facts.js'
 import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { dayText, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { adminUserPath, Kinds, kinds, ListForm, limitOf, StateBadges } from './parts.js'
@@ -129,24 +131,32 @@ export const adminUsersPage = page({
   },
 })
 
-const FIELDS = ['username', 'name', 'email', 'password', 'projects_limit']
+const account = z.object({
+  user: z.object({
+    username: orDefault(documented.namespacePath(), ''),
+    name: orDefault(documented.title(), ''),
+    email: orDefault(documented.email(), ''),
+    password: opt(str()),
+    ...kinds.shape,
+  }),
+})
 
 export const newUserPage = page({
   at: `${AT}/new`,
   access: adminPage,
   async show({ ctx, view }) {
+    const f = fieldsOf(view, account).user
     return {
       title: 'New user',
       body: (
         <AdminLayout view={view} at={AT} title="New user">
           <FormTag view={view} action={AT} once>
-            <FormFaults view={view} fields={FIELDS} />
-            <Field view={view} name="user[username]" label="Username" hint="Part of the address of their projects." required />
-            <Field view={view} name="user[name]" label="Name" maxlength={255} required />
-            <Field view={view} name="user[email]" label="E-mail address" type="email" required />
+            <FormFaults view={view} />
+            <Field {...f.username} label="Username" hint="Part of the address of their projects." />
+            <Field {...f.name} label="Name" />
+            <Field {...f.email} label="E-mail address" />
             <Field
-              view={view}
-              name="user[password]"
+              {...f.password}
               label="Password"
               type="password"
               autocomplete="new-password"
@@ -156,7 +166,7 @@ export const newUserPage = page({
                   : 'At least 8 characters. No mail is sent by this service.'
               }
             />
-            <Kinds view={view} />
+            <Kinds view={view} fields={f} />
             <Submit label="Create user" />
           </FormTag>
         </AdminLayout>
@@ -168,9 +178,7 @@ export const newUserPage = page({
 export const newUserForm = form({
   at: AT,
   access: adminPage,
-  input: z.object({
-    user: z.object({ username: orDefault(str(), ''), name: orDefault(str(), ''), email: orDefault(str(), ''), password: opt(str()), ...kinds }),
-  }),
+  input: account,
   on: newUserPage,
   async submit({ ctx, input: { user } }) {
     const { password, projects_limit, ...given } = user

@@ -4,6 +4,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import { nullOnFailure, refused } from '../../../failures.js'
 import type { FileDiff } from '../../../git/types.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
@@ -21,9 +22,10 @@ import { Author, PipelineBadge, shortId } from '../../components/code.js'
 import { type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { CommentForm, Discussions, Thread, unsent } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Checkbox, Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -56,20 +58,21 @@ const PICKS = {
   revert: { verb: 'Revert', does: 'Takes the change back by a new commit.', prefix: 'revert' },
 } as const
 
+const picked = z.object({ start_branch: orDefault(documented.filled(), ''), create_merge_request: opt(str()) })
+
 /** Makes the change of a commit, or its reverse, on a branch. */
 const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: ProjectSubject; oid: string; kind: keyof typeof PICKS }) => {
   const isOwn = view.submitted?.values['pick'] === kind
   const own = isOwn ? view : { ...view, submitted: null }
   const { verb, does } = PICKS[kind]
+  const f = fieldsOf(own, picked)
   return (
     <FormTag view={view} action={`${within(subject)}/commit/${oid}/${kind}`}>
       {isOwn && <FormFaults view={view} />}
       <p class="dim">{does}</p>
       <input type="hidden" name="pick" value={kind} />
-      <Field view={own} within={kind} name="start_branch" label="Branch" value={subject.project.default_branch} required />
-      {subject.can('create_merge_request') && (
-        <Checkbox view={own} name="create_merge_request" label="On a new branch, with a merge request" value={kind} />
-      )}
+      <Field {...f.start_branch} within={kind} label="Branch" value={subject.project.default_branch} />
+      {subject.can('create_merge_request') && <Checkbox {...f.create_merge_request} label="On a new branch, with a merge request" value={kind} />}
       <Submit label={verb} class="" />
     </FormTag>
   )
@@ -278,6 +281,8 @@ const LineForm = ({ view, file }: { view: PageView; file: FileDiff }) => {
   )
 }
 
+const lineComment = z.object({ path: str(), line: str(), note: z.object({ note: orDefault(documented.filled(), '') }) })
+
 const LineComment = ({
   view,
   action,
@@ -290,28 +295,21 @@ const LineComment = ({
   project: ProjectSubject
   file: FileDiff
   place: string
-}) => (
-  <div class="box note" id="comment">
-    <EditorForm view={view} action={`${action}/lines`}>
-      <FormFaults view={view} fields={['note']} />
-      <input type="hidden" name="path" value={file.new_path} />
-      <input type="hidden" name="line" value={place} />
-      <input type="hidden" name="on" value={fileAnchor(file.new_path)} />
-      <Editor
-        view={view}
-        within="line"
-        name="note[note]"
-        label="Comment on this line"
-        rows={4}
-        hint="In Markdown."
-        required
-        autofocus
-        project={project}
-      />
-      <Submit label="Comment on line" class="" />
-    </EditorForm>
-  </div>
-)
+}) => {
+  const f = fieldsOf(view, lineComment)
+  return (
+    <div class="box note" id="comment">
+      <EditorForm view={view} action={`${action}/lines`}>
+        <FormFaults view={view} />
+        <Hidden {...f.path} value={file.new_path} />
+        <Hidden {...f.line} value={place} />
+        <input type="hidden" name="on" value={fileAnchor(file.new_path)} />
+        <Editor {...f.note.note} within="line" label="Comment on this line" rows={4} hint="In Markdown." autofocus project={project} />
+        <Submit label="Comment on line" class="" />
+      </EditorForm>
+    </div>
+  )
+}
 
 const commentRule = onProjectSignedIn('comment_on_commit')
 
@@ -334,7 +332,7 @@ export const lineCommentForm = form({
   at: 'P/-/commit/:sha/lines',
   files: true,
   access: onCommit,
-  input: z.object({ path: str(), line: str(), note: z.object({ note: orDefault(str(), '') }) }),
+  input: lineComment,
   on: commitPage,
   async submit({ ctx, caller, subject, input: { path, line, note } }) {
     const [old, now] = line.split('_').map((number) => (/^\d{1,9}$/.test(number) ? Number(number) : null))
@@ -351,7 +349,7 @@ const pickForm = (kind: keyof typeof PICKS) =>
   form({
     at: `P/-/commit/:sha/${kind}`,
     access: onProjectSignedIn('push_code'),
-    input: z.object({ sha: str(), start_branch: orDefault(str(), ''), create_merge_request: opt(str()) }),
+    input: picked.extend({ sha: str() }),
     on: commitPage,
     async submit({ ctx, caller, subject, input: { sha, start_branch: start, create_merge_request } }) {
       const pick = kind === 'revert' ? revert : pickCommit

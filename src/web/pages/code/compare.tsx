@@ -4,9 +4,11 @@ import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rule
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
@@ -42,20 +44,20 @@ async function CompareForm({
   const known = network.some(({ id }) => id === other.project.id)
     ? network
     : [{ id: other.project.id, fullPath: fullPathOf(other.project) }, ...network]
+  const f = fieldsOf(view, compared)
   return (
     <form method="get" action={projectLinks(view, fullPathOf(subject.project)).page('compare')}>
       <div class="columns">
         {known.length > 1 && (
           <SelectField
-            view={view}
-            name="from_project_id"
+            {...f.from_project_id}
             label="From the project"
             value={String(other.project.id)}
             choices={known.map(({ id, fullPath }) => ({ value: String(id), label: fullPath }))}
           />
         )}
-        <Field view={view} name="from" label="From" value={from} hint="A branch, a tag or a commit." required />
-        <Field view={view} name="to" label="To" value={to} hint={`Of ${fullPathOf(subject.project)}.`} required />
+        <Field {...f.from} label="From" value={from} hint="A branch, a tag or a commit." />
+        <Field {...f.to} label="To" value={to} hint={`Of ${fullPathOf(subject.project)}.`} />
       </div>
       <Submit label="Compare" />
     </form>
@@ -68,10 +70,12 @@ const compareAt = (subject: ProjectSubject, { from, to, other }: Asked, dots = '
   return `${homeOfProject(subject)}/-/compare/${inUrl(from)}${dots}${inUrl(to)}${query}`
 }
 
+const compared = z.object({ from: orDefault(documented.filled(), ''), to: orDefault(documented.filled(), ''), from_project_id: opt(rowId()) })
+
 export const compareFormPage = page({
   at: 'P/-/compare',
   access: onProject('download_code'),
-  input: z.object({ from: orDefault(str(), ''), to: orDefault(str(), ''), from_project_id: opt(rowId()) }),
+  input: compared,
   async show({ ctx, caller, subject, input, view }) {
     const other = await getInNetwork(ctx, caller, subject, input.from_project_id)
     const asked = { from: input.from || other.project.default_branch, to: input.to, other }

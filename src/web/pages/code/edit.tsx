@@ -4,10 +4,12 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import type { Context } from '../../../context.js'
 import { invalidRecord, notFound } from '../../../failures.js'
 import { file, opt, orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { hasBytes } from '../../../lib/text/byte-path.js'
 import { FILE_TEMPLATES } from '../../../rules/file-templates.js'
 import { createCommit } from '../../../services/repository/commits/create.js'
-import { Field, FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
+import { Field, FormFaults, FormTag, Hidden, Submit, TextField, typed } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -29,17 +31,20 @@ async function branchOf(ctx: Context, subject: ProjectSubject, view: PageView, p
 }
 
 /** What every commit from a page asks for. */
-const CommitFields = ({ view, message, branch }: { view: PageView; message: string; branch: string }) => (
-  <>
-    <TextField view={view} name="commit_message" label="Commit message" value={message} rows={3} required />
-    <Field view={view} name="branch_name" label="Branch" value={branch} hint="Another name makes a new branch from this one." required />
-  </>
-)
-
-const committed = {
-  commit_message: orDefault(str(), ''),
-  branch_name: orDefault(str(), ''),
+const CommitFields = ({ view, message, branch }: { view: PageView; message: string; branch: string }) => {
+  const f = fieldsOf(view, commit)
+  return (
+    <>
+      <TextField {...f.commit_message} label="Commit message" value={message} rows={3} />
+      <Field {...f.branch_name} label="Branch" value={branch} hint="Another name makes a new branch from this one." />
+    </>
+  )
 }
+
+const commit = z.object({
+  commit_message: orDefault(documented.filled(), ''),
+  branch_name: orDefault(documented.filled(), ''),
+})
 
 interface Commit {
   commit_message: string
@@ -72,6 +77,14 @@ async function editable({ repository, commit, path }: Place): Promise<{ text: st
   return { text: content && isText(content) ? content.toString('utf8') : null, last: last ?? commit.oid }
 }
 
+const edited = z.object({
+  file_path: orDefault(documented.filled(), ''),
+  content: opt(str()),
+  file: opt(file()),
+  last_commit_sha: orDefault(str(), ''),
+  ...commit.shape,
+})
+
 export const editPage = page({
   at: 'P/-/edit/*',
   access: onCode,
@@ -83,13 +96,14 @@ export const editPage = page({
     const address = `${inUrl(branch)}/${inUrl(path)}`
     const isStale = view.submitted !== null && typed(view, 'last_commit_sha') !== last
     const fresh = { ...view, submitted: null }
+    const f = fieldsOf(view, edited)
     return {
       title: `Edit ${path} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
           <h1>Edit {path}</h1>
           <FormTag view={view} action={`${within(subject)}/update/${address}`} method="PUT">
-            <FormFaults view={view} fields={['file_path', 'content', 'commit_message', 'branch_name']} />
+            <FormFaults view={view} />
             {isStale && (
               <p class="flash alert">
                 The file has changed since you opened it. Compare with{' '}
@@ -99,27 +113,27 @@ export const editPage = page({
                 ; if you save again, your text replaces it.
               </p>
             )}
-            <input type="hidden" name="last_commit_sha" value={last} />
-            <Field view={view} name="file_path" label="Path" value={path} hint="Another path renames the file." required />
+            <Hidden {...f.last_commit_sha} value={last} />
+            <Field {...f.file_path} label="Path" value={path} hint="Another path renames the file." />
             {text === null ? (
               <p class="dim">This file is no text, or too large to be edited here. You can rename it, or replace it below.</p>
             ) : (
-              <TextField view={view} name="content" label="Content" value={text} rows={24} class="code" spellcheck={false} />
+              <TextField {...f.content} label="Content" value={text} rows={24} class="code" spellcheck={false} />
             )}
             <CommitFields view={view} message={`Update ${path}`} branch={branch} />
             <Submit label="Commit changes" />
           </FormTag>
           <h2>Replace this file</h2>
           <FormTag view={view} action={`${within(subject)}/update/${address}`} method="PUT" files>
-            <input type="hidden" name="last_commit_sha" value={last} />
-            <input type="hidden" name="file_path" value={path} />
-            <Field view={fresh} within="replace" name="file" label="File" type="file" required />
+            <Hidden {...f.last_commit_sha} value={last} />
+            <Hidden {...f.file_path} value={path} />
+            <Field {...f.file} within="replace" required label="File" />
             <CommitRow view={fresh} within="replace" message={`Replace ${path}`} branch={branch} />
             <Submit label="Replace file" class="" />
           </FormTag>
           <h2>Delete this file</h2>
           <FormTag view={view} action={`${within(subject)}/blob/${address}`} method="DELETE">
-            <input type="hidden" name="last_commit_sha" value={last} />
+            <Hidden {...fieldsOf(fresh, removed).last_commit_sha} value={last} />
             <CommitRow view={fresh} within="delete" message={`Delete ${path}`} branch={branch} />
             <Submit label="Delete file" class="danger" />
           </FormTag>
@@ -129,26 +143,24 @@ export const editPage = page({
   },
 })
 
+const removed = z.object({ last_commit_sha: orDefault(str(), ''), ...commit.shape })
+
 /** Message and branch of a commit, for the smaller forms of a page. */
-const CommitRow = ({ view, within, message, branch }: { view: PageView; within: string; message: string; branch: string }) => (
-  <div class="columns">
-    <Field view={view} within={within} name="commit_message" label="Commit message" value={message} required />
-    <Field view={view} within={within} name="branch_name" label="Branch" value={branch} required />
-  </div>
-)
+const CommitRow = ({ view, within, message, branch }: { view: PageView; within: string; message: string; branch: string }) => {
+  const f = fieldsOf(view, commit)
+  return (
+    <div class="columns">
+      <Field {...f.commit_message} within={within} label="Commit message" value={message} />
+      <Field {...f.branch_name} within={within} label="Branch" value={branch} />
+    </div>
+  )
+}
 
 export const editForm = form({
   at: 'P/-/update/*',
   method: 'PUT',
   access: onCode,
-  input: z.object({
-    path: str(),
-    file_path: orDefault(str(), ''),
-    content: opt(str()),
-    file: opt(file()),
-    last_commit_sha: orDefault(str(), ''),
-    ...committed,
-  }),
+  input: edited.extend({ path: str() }),
   files: true,
   on: editPage,
   async submit({ ctx, caller, subject, input, view }) {
@@ -175,7 +187,7 @@ export const fileRemoval = form({
   at: 'P/-/blob/*',
   method: 'DELETE',
   access: onCode,
-  input: z.object({ path: str(), last_commit_sha: orDefault(str(), ''), ...committed }),
+  input: removed.extend({ path: str() }),
   on: editPage,
   async submit({ ctx, caller, subject, input, view }) {
     const place = await branchOf(ctx, subject, view, input.path)
@@ -186,6 +198,8 @@ export const fileRemoval = form({
     })
   },
 })
+
+const created = z.object({ file_name: orDefault(documented.filled(), ''), content: orDefault(str(), ''), file: opt(file()), ...commit.shape })
 
 export const newFilePage = page({
   at: 'P/-/new/*',
@@ -198,6 +212,7 @@ export const newFilePage = page({
     const template = FILE_TEMPLATES.find(({ key }) => key === input.template)
     const [day, owner] = [view.now, subject.project.namespace.name]
     const content = template?.text.replace('[year]', String(day.getUTCFullYear())).replace('[fullname]', owner)
+    const f = fieldsOf(view, created)
     return {
       title: `New file · ${fullPathOf(subject.project)}`,
       body: (
@@ -217,23 +232,15 @@ export const newFilePage = page({
             </p>
           )}
           <FormTag view={view} action={action}>
-            <FormFaults view={view} fields={['file_name', 'content', 'commit_message', 'branch_name']} />
-            <Field
-              view={view}
-              name="file_name"
-              label="Name"
-              value={template?.file ?? input.file_name}
-              hint="Slashes make folders."
-              required
-              autofocus
-            />
-            <TextField view={view} name="content" label="Content" value={content} rows={24} class="code" spellcheck={false} />
+            <FormFaults view={view} />
+            <Field {...f.file_name} label="Name" value={template?.file ?? input.file_name} hint="Slashes make folders." autofocus />
+            <TextField {...f.content} label="Content" value={content} rows={24} class="code" spellcheck={false} />
             <CommitFields view={view} message={template ? `Add ${template.file}` : 'Add a file'} branch={branch} />
             <Submit label="Commit file" />
           </FormTag>
           <h2>Or upload one</h2>
           <FormTag view={view} action={action} files>
-            <Field view={fresh} name="file" label="File" type="file" required />
+            <Field {...f.file} required label="File" />
             <CommitRow view={fresh} within="upload" message="Upload a file" branch={branch} />
             <Submit label="Upload file" class="" />
           </FormTag>
@@ -246,7 +253,7 @@ export const newFilePage = page({
 export const newFileForm = form({
   at: 'P/-/create/*',
   access: onCode,
-  input: z.object({ path: str(), file_name: orDefault(str(), ''), content: orDefault(str(), ''), file: opt(file()), ...committed }),
+  input: created.extend({ path: str() }),
   files: true,
   on: newFilePage,
   async submit({ ctx, caller, subject, input, view }) {

@@ -4,6 +4,7 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { Commit } from '../../../git/types.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { tagInAddress, tagOfAddress } from '../../../rules/path.js'
 import { availableArchives } from '../../../services/repository/archive.js'
 import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
@@ -17,6 +18,7 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -59,6 +61,8 @@ const Distance = ({ distance, from }: { distance: Distance | undefined; from: st
     </span>
   ) : null
 
+const newBranch = z.object({ branch_name: orDefault(documented.filled(), ''), ref: orDefault(documented.filled(), '') })
+
 export const branchesPage = page({
   at: 'P/-/branches',
   access: onProject('download_code'),
@@ -71,6 +75,7 @@ export const branchesPage = page({
     const mayDelete = ({ default: isDefault, protected: isProtected }: BranchRecord) =>
       !isDefault && subject.can('push_code') && (!isProtected || subject.can('delete_protected_branch'))
     const base = `${homeOfProject(subject)}/-/branches`
+    const f = fieldsOf(view, newBranch)
     return {
       title: `Branches · ${fullPathOf(subject.project)}`,
       body: (
@@ -120,8 +125,8 @@ export const branchesPage = page({
               <FormTag view={view} action={base}>
                 <FormFaults view={view} />
                 <div class="columns">
-                  <Field view={view} name="branch_name" label="Name" required />
-                  <Field view={view} name="ref" label="From" value={subject.project.default_branch} hint="A branch, a tag or a commit." required />
+                  <Field {...f.branch_name} label="Name" />
+                  <Field {...f.ref} label="From" value={subject.project.default_branch} hint="A branch, a tag or a commit." />
                 </div>
                 <Submit label="Create branch" class="" />
               </FormTag>
@@ -136,7 +141,7 @@ export const branchesPage = page({
 export const branchForm = form({
   at: 'P/-/branches',
   access: onProjectSignedIn('create_branch'),
-  input: z.object({ branch_name: orDefault(str(), ''), ref: orDefault(str(), '') }),
+  input: newBranch,
   on: branchesPage,
   async submit({ ctx, caller, subject, input }) {
     await createBranch(ctx, subject, caller, { branch: input.branch_name, ref: input.ref })
@@ -296,30 +301,26 @@ export const tagPage = page({
 
 const tagAt = (subject: ProjectSubject, name: string) => `${homeOfProject(subject)}/-/tags/${inUrl(tagInAddress(name))}`
 
+const newTag = z.object({ tag_name: orDefault(documented.filled(), ''), ref: orDefault(documented.filled(), ''), message: opt(str()) })
+
 export const newTagPage = page({
   at: 'P/-/tags/new',
   access: onProjectSignedIn('create_tag'),
   input: z.object({ ref: opt(str()) }),
   async show({ subject, input, view }) {
+    const f = fieldsOf(view, newTag)
     return {
       title: `New tag · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags">
           <h1>New tag</h1>
           <FormTag view={view} action={`${homeOfProject(subject)}/-/tags`}>
-            <FormFaults view={view} fields={['tag_name', 'ref']} />
+            <FormFaults view={view} />
             <div class="columns">
-              <Field view={view} name="tag_name" label="Name" required />
-              <Field
-                view={view}
-                name="ref"
-                label="From"
-                value={input.ref ?? subject.project.default_branch}
-                hint="A branch, a tag or a commit."
-                required
-              />
+              <Field {...f.tag_name} label="Name" />
+              <Field {...f.ref} label="From" value={input.ref ?? subject.project.default_branch} hint="A branch, a tag or a commit." />
             </div>
-            <TextField view={view} name="message" label="Message" rows={4} hint="With one the tag is an object of its own, with you and the date." />
+            <TextField {...f.message} label="Message" rows={4} hint="With one the tag is an object of its own, with you and the date." />
             <Submit label="Create tag" />
           </FormTag>
         </ProjectLayout>
@@ -331,7 +332,7 @@ export const newTagPage = page({
 export const newTagForm = form({
   at: 'P/-/tags',
   access: onProjectSignedIn('create_tag'),
-  input: z.object({ tag_name: orDefault(str(), ''), ref: orDefault(str(), ''), message: opt(str()) }),
+  input: newTag,
   on: newTagPage,
   async submit({ ctx, caller, subject, input }) {
     const { name } = await createTag(ctx, subject, caller, input)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { tagInAddress, tagOfAddress } from '../../../rules/path.js'
 import {
   createLink,
@@ -20,6 +21,7 @@ import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../componen
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
+import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -158,70 +160,74 @@ export const releasePage = page({
 const dayOf = (moment: Date | undefined) => moment?.toISOString().slice(0, 10)
 
 /** What can be changed of a release. */
-const ReleaseFields = ({ view, record, project }: { view: PageView; record: ReleaseRecord | null; project: ProjectSubject }) => (
-  <>
-    <Field view={view} name="release[name]" label="Title" value={record?.release.name} hint="The tag, if it is empty." />
-    <Editor
-      view={view}
-      name="release[description]"
-      label="Notes"
-      value={record?.release.description}
-      rows={12}
-      hint="In Markdown."
-      project={project}
-    />
-    <div class="columns">
-      <Field view={view} name="release[released_at]" label="Date" type="date" value={dayOf(record?.release.released_at)} />
-      <Field
-        view={view}
-        name="release[milestones]"
-        label="Milestones"
-        value={record?.milestones.map(({ milestone }) => milestone.title).join(', ')}
-        hint="Titles, separated by commas."
-      />
-    </div>
-  </>
-)
+const ReleaseFields = ({
+  fields: f,
+  record,
+  project,
+}: {
+  fields: Fields<z.infer<typeof attributes>>
+  record: ReleaseRecord | null
+  project: ProjectSubject
+}) => {
+  return (
+    <>
+      <Field {...f.name} label="Title" value={record?.release.name} hint="The tag, if it is empty." />
+      <Editor {...f.description} label="Notes" value={record?.release.description} rows={12} hint="In Markdown." project={project} />
+      <div class="columns">
+        <Field {...f.released_at} label="Date" value={dayOf(record?.release.released_at)} />
+        <Field
+          {...f.milestones}
+          label="Milestones"
+          value={record?.milestones.map(({ milestone }) => milestone.title).join(', ')}
+          hint="Titles, separated by commas."
+        />
+      </div>
+    </>
+  )
+}
 
-const attributes = {
+const attributes = z.object({
   name: opt(str()),
   description: opt(str()),
   released_at: opt(date()),
   milestones: opt(str()),
-}
+})
 
 const titlesIn = (text: string | undefined) => text?.split(',').flatMap((title) => title.trim() || [])
 /** The start of a day, but the known moment if it is on that day. */
 const momentOn = (day: string | undefined, known?: Date) => (day === undefined || day === dayOf(known) ? known : new Date(`${day}T00:00:00Z`))
+
+const changedRelease = z.object({ release: attributes })
+const asset = { name: orDefault(documented.filled(), ''), url: orDefault(documented.filled(), ''), filepath: opt(str()) }
+const unnamed = z.object({ ...asset, name: orDefault(str(), ''), url: orDefault(str(), '') })
+
+const newRelease = z.object({
+  release: z.object({ tag_name: orDefault(documented.filled(), ''), ref: opt(str()), ...attributes.shape, links: opt(list(unnamed)) }),
+})
 
 export const newReleasePage = page({
   at: 'P/-/releases/new',
   access: write,
   input: z.object({ tag_name: opt(str()) }),
   async show({ subject, input, view }) {
+    const f = fieldsOf(view, newRelease).release
     return {
       title: `New release · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
           <h1>New release</h1>
           <EditorForm view={view} action={within(subject)} once>
-            <FormFaults view={view} fields={['name', 'description', 'tag_name']} />
+            <FormFaults view={view} />
             <div class="columns">
-              <Field view={view} name="release[tag_name]" label="Tag" value={input.tag_name} hint="It is made if it does not exist." required />
-              <Field
-                view={view}
-                name="release[ref]"
-                label="Made from"
-                value={subject.project.default_branch}
-                hint="A branch or a commit, for a new tag."
-              />
+              <Field {...f.tag_name} label="Tag" value={input.tag_name} hint="It is made if it does not exist." />
+              <Field {...f.ref} label="Made from" value={subject.project.default_branch} hint="A branch or a commit, for a new tag." />
             </div>
-            <ReleaseFields view={view} record={null} project={subject} />
+            <ReleaseFields fields={f} record={null} project={subject} />
             <h2>Assets</h2>
             {NEW_ASSETS.map((i) => (
               <div class="columns" key={i}>
-                <Field view={view} name={`release[links][${i}][name]`} label={`Name of asset ${i + 1}`} />
-                <Field view={view} name={`release[links][${i}][url]`} label={`URL of asset ${i + 1}`} type="url" />
+                <Field {...f.links(i).name} label={`Name of asset ${i + 1}`} />
+                <Field {...f.links(i).url} label={`URL of asset ${i + 1}`} type="url" />
               </div>
             ))}
             <Submit label="Create release" />
@@ -232,15 +238,11 @@ export const newReleasePage = page({
   },
 })
 
-const asset = { name: orDefault(str(), ''), url: orDefault(str(), ''), filepath: opt(str()) }
-
 export const newReleaseForm = form({
   at: 'P/-/releases',
   files: true,
   access: write,
-  input: z.object({
-    release: z.object({ tag_name: orDefault(str(), ''), ref: opt(str()), ...attributes, links: opt(list(z.object(asset))) }),
-  }),
+  input: newRelease,
   on: newReleasePage,
   async submit({ ctx, caller, subject, input: { release } }) {
     const { released_at, milestones, links = [], tag_name, ...given } = release
@@ -255,6 +257,8 @@ export const newReleaseForm = form({
   },
 })
 
+const newAsset = z.object({ link: z.object(asset) })
+
 export const editReleasePage = page({
   at: 'P/-/releases/:tag_name/edit',
   access: write,
@@ -265,14 +269,15 @@ export const editReleasePage = page({
     const action = addressOf(subject, tag)
     const ofAsset = view.submitted?.values['link'] !== undefined
     const fresh = { ...view, submitted: null }
+    const f = fieldsOf(ofAsset ? view : fresh, newAsset).link
     return {
       title: `Edit ${tag} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
           <h1>Edit release {tag}</h1>
           <EditorForm view={view} action={action} method="PUT">
-            {!ofAsset && <FormFaults view={view} fields={['name', 'description']} />}
-            <ReleaseFields view={ofAsset ? fresh : view} record={record} project={subject} />
+            {!ofAsset && <FormFaults view={view} />}
+            <ReleaseFields fields={fieldsOf(ofAsset ? fresh : view, changedRelease).release} record={record} project={subject} />
             <Submit label="Save changes" />
           </EditorForm>
           <h2>Assets</h2>
@@ -290,16 +295,11 @@ export const editReleasePage = page({
             ))}
           </Rows>
           <FormTag view={view} action={`${action}/links`}>
-            {ofAsset && <FormFaults view={view} fields={['name', 'url', 'filepath']} />}
+            {ofAsset && <FormFaults view={view} />}
             <div class="columns">
-              <Field view={ofAsset ? view : fresh} name="link[name]" label="Name" required />
-              <Field view={ofAsset ? view : fresh} name="link[url]" label="URL" type="url" required />
-              <Field
-                view={ofAsset ? view : fresh}
-                name="link[filepath]"
-                label="Permanent path"
-                hint="Such as /app.zip: an address here that leads to the URL."
-              />
+              <Field {...f.name} label="Name" />
+              <Field {...f.url} label="URL" type="url" />
+              <Field {...f.filepath} label="Permanent path" hint="Such as /app.zip: an address here that leads to the URL." />
             </div>
             <Submit label="Add asset" class="" />
           </FormTag>
@@ -317,7 +317,7 @@ export const editReleaseForm = form({
   method: 'PUT',
   files: true,
   access: write,
-  input: z.object({ tag_name: tagName, release: z.object(attributes) }),
+  input: changedRelease.extend({ tag_name: tagName }),
   on: editReleasePage,
   async submit({ ctx, subject, input: { tag_name, release } }) {
     const { released_at, milestones, ...given } = release
@@ -346,7 +346,7 @@ export const releaseRemoval = form({
 export const assetForm = form({
   at: 'P/-/releases/:tag_name/links',
   access: write,
-  input: z.object({ tag_name: tagName, link: z.object(asset) }),
+  input: newAsset.extend({ tag_name: tagName }),
   on: editReleasePage,
   async submit({ ctx, subject, input: { tag_name, link } }) {
     await createLink(ctx, subject, tag_name, link)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { bool, opt, orDefault, paging, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { forkProject } from '../../../services/projects/forks.js'
 import { listProjects } from '../../../services/projects/list.js'
@@ -11,6 +12,7 @@ import { Avatar } from '../../components/avatar.js'
 import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { ProjectRows, projectsOf } from '../../components/projects.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -82,12 +84,15 @@ export const forksPage = page({
   },
 })
 
+const newFork = z.object({ namespace_path: opt(str()), name: opt(documented.filled()), path: opt(documented.filled()) })
+
 export const newForkPage = page({
   at: 'P/-/forks/new',
   access: onProjectSignedIn('fork'),
   async show({ ctx, caller, subject, view }) {
     const groups = await groupsToCreateIn(ctx, caller, 'project')
     const choices = [caller.user.username, ...groups.map(({ full_path }) => full_path)].map((path) => ({ value: path, label: path }))
+    const f = fieldsOf(view, newFork)
     return {
       title: `Fork ${fullPathOf(subject.project)}`,
       body: (
@@ -95,11 +100,11 @@ export const newForkPage = page({
           <h1>Fork this project</h1>
           <p>A fork has its branches and tags, and can send changes back by a merge request.</p>
           <FormTag view={view} action={`${within(subject)}/-/forks`}>
-            <FormFaults view={view} fields={['path', 'name']} />
+            <FormFaults view={view} />
             <div class="columns">
-              <SelectField view={view} name="namespace_path" label="Namespace" value={caller.user.username} choices={choices} />
-              <Field view={view} name="name" label="Name" value={subject.project.name} required />
-              <Field view={view} name="path" label="Path" value={subject.project.path} required />
+              <SelectField {...f.namespace_path} label="Namespace" value={caller.user.username} choices={choices} />
+              <Field {...f.name} label="Name" value={subject.project.name} />
+              <Field {...f.path} label="Path" value={subject.project.path} />
             </div>
             <Submit label="Fork project" />
           </FormTag>
@@ -112,7 +117,7 @@ export const newForkPage = page({
 export const newForkForm = form({
   at: 'P/-/forks',
   access: onProjectSignedIn('fork'),
-  input: z.object({ namespace_path: opt(str()), name: opt(str()), path: opt(str()) }),
+  input: newFork,
   on: newForkPage,
   async submit({ ctx, caller, subject, input }) {
     const id = await forkProject(ctx, caller, subject, input)

@@ -1,28 +1,30 @@
 import { z } from 'zod'
 import { APPLICATION_SCOPES } from '../../../access/scopes.js'
 import { bool, list, orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { type Application, wordsOf } from '../../../services/identity/oauth/applications.js'
 import { Checkbox, Copied } from '../../components/form.js'
 import { SCOPE_MEANINGS } from '../../components/scopes.js'
-import type { PageView } from '../../page.js'
+import type { Control } from '../../fields.js'
 
 /** The scopes that an application may ask for, in the form that registers or changes it. */
-export const ScopeFields = ({ view, application }: { view: PageView; application: Application | undefined }) => (
-  <fieldset>
-    <legend>Scopes</legend>
-    {APPLICATION_SCOPES.map((scope) => (
-      <Checkbox
-        key={scope}
-        view={view}
-        name="doorkeeper_application[scopes][]"
-        value={scope}
-        label={scope}
-        hint={SCOPE_MEANINGS[scope]}
-        checked={application?.scopes.includes(scope) ?? false}
-      />
-    ))}
-  </fieldset>
-)
+export const ScopeFields = ({ scopes, application }: { scopes: Control<string[]>; application: Application | undefined }) => {
+  return (
+    <fieldset>
+      <legend>Scopes</legend>
+      {APPLICATION_SCOPES.map((scope) => (
+        <Checkbox
+          key={scope}
+          {...scopes}
+          value={scope}
+          label={scope}
+          hint={SCOPE_MEANINGS[scope]}
+          checked={application?.scopes.includes(scope) ?? false}
+        />
+      ))}
+    </fieldset>
+  )
+}
 
 export const ClientId = ({ uid }: { uid: string }) => (
   <>
@@ -47,7 +49,7 @@ export const Credentials = ({ uid, secret }: { uid: string; secret: string }) =>
 
 /** The fields of the form of an application. */
 export const applicationFields = z.object({
-  name: orDefault(str(), ''),
+  name: orDefault(documented.title(), ''),
   redirect_uri: orDefault(str(), ''),
   confidential: orDefault(bool(), false),
   scopes: orDefault(list(str()), []),

@@ -1,10 +1,14 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
-import { orDefault, rowId, str } from '../../../http/params.js'
+import { orDefault, rowId } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { reportAbuse, reportable } from '../../../services/operations/abuse-reports.js'
-import { FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
+
+const abuseReport = z.object({ user_id: rowId(), message: orDefault(documented.filled(), '') })
 
 /** Tells the administrators about a person (WB-184). */
 export const abuseReportPage = page({
@@ -13,6 +17,7 @@ export const abuseReportPage = page({
   input: z.object({ user_id: rowId() }),
   async show({ ctx, input, view }) {
     const user = await reportable(ctx, input.user_id)
+    const f = fieldsOf(view, abuseReport)
     return {
       title: `Report ${user.name}`,
       body: (
@@ -22,9 +27,9 @@ export const abuseReportPage = page({
             Report spam, harassment and other abuse. The administrators read what you write; <strong>@{user.username}</strong> does not.
           </p>
           <FormTag view={view} action="/abuse_reports" once>
-            <FormFaults view={view} fields={['message']} />
-            <input type="hidden" name="user_id" value={user.id} />
-            <TextField view={view} name="message" label="What is wrong" rows={6} hint="Links to what you mean help." required />
+            <FormFaults view={view} />
+            <Hidden {...f.user_id} value={user.id} />
+            <TextField {...f.message} label="What is wrong" rows={6} hint="Links to what you mean help." />
             <Submit label="Send report" />
           </FormTag>
         </section>
@@ -36,7 +41,7 @@ export const abuseReportPage = page({
 export const abuseReportForm = form({
   at: '/abuse_reports',
   access: signedIn,
-  input: z.object({ user_id: rowId(), message: orDefault(str(), '') }),
+  input: abuseReport,
   on: abuseReportPage,
   async submit({ ctx, caller, input }) {
     const user = await reportable(ctx, input.user_id)

@@ -5,6 +5,7 @@ import type { Context } from '../../../context.js'
 import { Failure, invalidRecord } from '../../../failures.js'
 import { commaList, list, oneOfOrBlank, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import type { PageView } from '../../page.js'
 import { assigneeOf } from './people.js'
 
@@ -29,50 +30,52 @@ interface BulkProps {
 }
 
 /** A list whose chosen rows are changed together. */
-export const BulkForm = ({ view, action, kind, milestones, children }: BulkProps) => (
-  <FormTag view={view} action={`${action}${queryOf(view)}`}>
-    <FormFaults view={view} fields={['assignee_username', 'reviewer_username']} />
-    {children}
-    <details class="box bulk" open={view.submitted !== null}>
-      <summary class="head">Change the chosen {kind}</summary>
-      <div class="note">
-        <div class="columns">
-          <SelectField
-            view={view}
-            name="update[state_event]"
-            label="State"
-            choices={[
-              { value: '', label: 'As it is' },
-              { value: 'close', label: 'Close' },
-              { value: 'reopen', label: 'Reopen' },
-            ]}
-          />
-          <Field view={view} name="update[assignee_username]" label="Assignee" hint="A username, or none." />
-          {kind === 'merge requests' && <Field view={view} name="update[reviewer_username]" label="Reviewer" hint="A username, or none." />}
-          <Field view={view} name="update[add_labels]" label="Add labels" hint="With commas between." list="list_labels" />
-          <Field view={view} name="update[remove_labels]" label="Remove labels" hint="With commas between." list="list_labels" />
-          <SelectField
-            view={view}
-            name="update[milestone_id]"
-            label="Milestone"
-            choices={[
-              { value: '', label: 'As it is' },
-              { value: '0', label: 'None' },
-              ...milestones.map(({ id, title }) => ({ value: String(id), label: title })),
-            ]}
-          />
+export const BulkForm = ({ view, action, kind, milestones, children }: BulkProps) => {
+  const f = fieldsOf(view, changing).update
+  return (
+    <FormTag view={view} action={`${action}${queryOf(view)}`}>
+      <FormFaults view={view} />
+      {children}
+      <details class="box bulk" open={view.submitted !== null}>
+        <summary class="head">Change the chosen {kind}</summary>
+        <div class="note">
+          <div class="columns">
+            <SelectField
+              {...f.state_event}
+              label="State"
+              choices={[
+                { value: '', label: 'As it is' },
+                { value: 'close', label: 'Close' },
+                { value: 'reopen', label: 'Reopen' },
+              ]}
+            />
+            <Field {...f.assignee_username} label="Assignee" hint="A username, or none." />
+            {kind === 'merge requests' && <Field {...f.reviewer_username} label="Reviewer" hint="A username, or none." />}
+            <Field {...f.add_labels} label="Add labels" hint="With commas between." list="list_labels" />
+            <Field {...f.remove_labels} label="Remove labels" hint="With commas between." list="list_labels" />
+            <SelectField
+              {...f.milestone_id}
+              label="Milestone"
+              choices={[
+                { value: '', label: 'As it is' },
+                { value: '0', label: 'None' },
+                ...milestones.map(({ id, title }) => ({ value: String(id), label: title })),
+              ]}
+            />
+          </div>
+          <Submit label={`Change ${kind}`} class="" />
         </div>
-        <Submit label={`Change ${kind}`} class="" />
-      </div>
-    </details>
-  </FormTag>
-)
+      </details>
+    </FormTag>
+  )
+}
 
 export const chosenIids = orDefault(list(rowId(), MAX_CHANGED), [])
 
 export const bulkUpdate = z.object({
   state_event: opt(oneOfOrBlank(['close', 'reopen'])),
   assignee_username: opt(str()),
+  reviewer_username: opt(str()),
   add_labels: opt(commaList()),
   remove_labels: opt(commaList()),
   milestone_id: opt(str()),
@@ -81,6 +84,8 @@ export const bulkUpdate = z.object({
 /** The ids of the user that a field names; none for an empty list, undefined if it is blank. */
 export const peopleIn = async (ctx: Context, name: string | undefined): Promise<number[] | undefined> =>
   name?.trim() ? assigneeOf(ctx, name.trim() === 'none' ? '' : name) : undefined
+
+const changing = z.object({ update: bulkUpdate })
 
 interface Chosen {
   iids: number[]

@@ -7,6 +7,7 @@ import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, clearableDate, list, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { withoutAround } from '../../../lib/text/without-trailing.js'
 import { humanDuration } from '../../../rules/duration.js'
 import { issueBranchName } from '../../../rules/issue-branch.js'
@@ -30,12 +31,13 @@ import { createBranch } from '../../../services/repository/branches.js'
 import { Avatar } from '../../components/avatar.js'
 import { CommentForm, Discussions } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, listed, SelectField, Submit } from '../../components/form.js'
 import { Badge, Pager } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { Reactions } from '../../components/reactions.js'
 import { checkVersion, Version, versionOf } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
+import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -95,10 +97,7 @@ export const issuePage = page({
             <PersonLink view={view} user={author} />, <Time at={issue.created_at} />
             {issue.task_count > 0 && ` · ${issue.task_completed_count} of ${issue.task_count} tasks done`}
           </p>
-          <FormFaults
-            view={view}
-            fields={['note', 'duration', 'duplicate_of', 'to_project', 'assignee_username', 'milestone_id', 'due_date', 'branch_name', 'ref']}
-          />
+          <FormFaults view={view} />
           <div class="with-aside">
             <div>
               {html && (
@@ -142,7 +141,7 @@ export const issuePage = page({
                   action={at}
                   method="PUT"
                   label={issue.state === 'opened' ? 'Close issue' : 'Reopen issue'}
-                  fields={{ 'issue[state_event]': issue.state === 'opened' ? 'close' : 'reopen' }}
+                  fields={{ [fieldsOf(view, texts).issue.state_event.name]: issue.state === 'opened' ? 'close' : 'reopen' }}
                 />
               )}
             </div>
@@ -194,6 +193,22 @@ interface AttributesProps {
   mayUpdate: boolean
 }
 
+export const labelNames = z.object({ labels: opt(list(str(), 200)), other_labels: opt(str()) })
+
+const attributes = z.object({
+  // nothing is sent of boxes that are not checked
+  issue: z
+    .object({
+      assignee_username: opt(str()),
+      ...labelNames.shape,
+      milestone_id: opt(str()),
+      due_date: clearableDate().optional(),
+      confidential: orDefault(bool(), false),
+      discussion_locked: orDefault(bool(), false),
+    })
+    .optional(),
+})
+
 function Attributes({ view, subject, record, choices, mayUpdate }: AttributesProps) {
   const { issue, assignee, milestone, milestone_path } = record
   const links = projectLinks(view, fullPathOf(subject.project))
@@ -202,6 +217,7 @@ function Attributes({ view, subject, record, choices, mayUpdate }: AttributesPro
   const shown = names.map((name) => ({ name, color: colors.get(name) })).map(({ name, color }) => (color ? { name, color } : name))
   const milestoneAt = milestone_path ? `${view.links.prefix}/groups/${inUrl(milestone_path)}/-/milestones` : links.page('milestones')
   const none = <span class="dim">none</span>
+  const f = fieldsOf(view, attributes).issue
   return (
     <>
       <Part title="Assignee">
@@ -223,11 +239,9 @@ function Attributes({ view, subject, record, choices, mayUpdate }: AttributesPro
           <summary class="head">Change these</summary>
           <FormTag view={view} action={`${addressOf(subject)}/attributes`} class="form note">
             <input type="hidden" name="attributes" value="1" />
-            {choices && <ChoiceFields view={view} record={record} choices={choices} names={names} />}
-            <Checkbox view={view} name="issue[confidential]" label="Confidential" checked={issue.confidential} />
-            {choices && (
-              <Checkbox view={view} name="issue[discussion_locked]" label="Only members may comment" checked={issue.discussion_locked === true} />
-            )}
+            {choices && <ChoiceFields view={view} fields={f} record={record} choices={choices} names={names} />}
+            <Checkbox {...f.confidential} label="Confidential" checked={issue.confidential} />
+            {choices && <Checkbox {...f.discussion_locked} label="Only members may comment" checked={issue.discussion_locked === true} />}
             <Submit label="Save" class="" />
           </FormTag>
         </details>
@@ -236,24 +250,24 @@ function Attributes({ view, subject, record, choices, mayUpdate }: AttributesPro
   )
 }
 
-function ChoiceFields({ view, record, choices, names }: { view: PageView; record: IssueRecord; choices: Choices; names: string[] }) {
+interface ChoiceFieldsProps {
+  view: PageView
+  fields: Fields<z.infer<typeof attributes>>['issue']
+  record: IssueRecord
+  choices: Choices
+  names: string[]
+}
+
+function ChoiceFields({ view, fields: f, record, choices, names }: ChoiceFieldsProps) {
   const { issue, assignee, milestone } = record
   const milestones = choices.milestones.slice(0, MAX_CHOICES)
   return (
     <>
-      <Field
-        view={view}
-        name="issue[assignee_username]"
-        label="Assignee"
-        value={assignee?.username}
-        hint="A username; empty for nobody."
-        list="people"
-      />
+      <Field {...f.assignee_username} label="Assignee" value={assignee?.username} hint="A username; empty for nobody." list="people" />
       <Suggestions members={choices.members} />
-      <LabelFields view={view} labels={choices.labels} chosen={names} of="issue" />
+      <LabelFields view={view} labels={choices.labels} chosen={names} fields={f} />
       <SelectField
-        view={view}
-        name="issue[milestone_id]"
+        {...f.milestone_id}
         label="Milestone"
         value={String(milestone?.id ?? 0)}
         choices={[
@@ -262,7 +276,7 @@ function ChoiceFields({ view, record, choices, names }: { view: PageView; record
           ...milestones.map(({ id, title }) => ({ value: String(id), label: title })),
         ]}
       />
-      <Field view={view} name="issue[due_date]" label="Due date" type="date" value={issue.due_date} />
+      <Field {...f.due_date} label="Due date" value={issue.due_date} />
     </>
   )
 }
@@ -271,14 +285,12 @@ interface LabelFieldsProps {
   view: PageView
   labels: LabelChoice[]
   chosen: string[]
-  /** What the names of the fields begin with. */
-  of: 'issue' | 'merge_request'
+  fields: Fields<z.infer<typeof labelNames>>
 }
 
 /** Labels as check boxes: those that are offered, and those that it has beside them. */
-export function LabelFields({ view, labels, chosen, of }: LabelFieldsProps) {
-  const typed = view.submitted?.values[of] as { labels?: unknown } | undefined
-  const marked = new Set(view.submitted && Array.isArray(typed?.labels) ? typed.labels.map(String) : chosen)
+export function LabelFields({ view, labels, chosen, fields: f }: LabelFieldsProps) {
+  const marked = new Set(listed(view, f.labels.name) ?? chosen)
   const offered = labels.slice(0, MAX_CHOICES)
   const others = chosen.filter((name) => !offered.some((label) => label.name === name))
   return (
@@ -289,7 +301,7 @@ export function LabelFields({ view, labels, chosen, of }: LabelFieldsProps) {
           const name = typeof label === 'string' ? label : label.name
           return (
             <div class="check" key={name}>
-              <input type="checkbox" id={`label_${i}`} name={`${of}[labels][]`} value={name} checked={marked.has(name)} />
+              <input type="checkbox" id={`label_${i}`} name={f.labels.name} value={name} checked={marked.has(name)} />
               <label for={`label_${i}`}>
                 <LabelTag label={label} />
               </label>
@@ -298,15 +310,18 @@ export function LabelFields({ view, labels, chosen, of }: LabelFieldsProps) {
         })}
         {others.length + offered.length === 0 && <p class="dim">There are no labels yet.</p>}
       </div>
-      {labels.length > MAX_CHOICES && <Field view={view} name={`${of}[other_labels]`} label="Other labels" hint="With commas between." />}
+      {labels.length > MAX_CHOICES && <Field {...f.other_labels} label="Other labels" hint="With commas between." />}
     </fieldset>
   )
 }
+
+const timeSpent = z.object({ what: oneOf(['spent', 'estimate', 'reset_spent', 'reset_estimate']), duration: orDefault(documented.filled(), '') })
 
 function TimeTracking({ view, subject, mayUpdate }: { view: PageView; subject: IssueSubject; mayUpdate: boolean }) {
   const { time_estimate: estimate, total_time_spent: spent } = subject.issue
   const at = addressOf(subject)
   if (!mayUpdate && estimate === 0 && spent === 0) return null
+  const f = fieldsOf(view, timeSpent)
   return (
     <Part title="Time">
       <p>
@@ -323,10 +338,10 @@ function TimeTracking({ view, subject, mayUpdate }: { view: PageView; subject: I
           <summary class="head">Track time</summary>
           <div class="note">
             <FormTag view={view} action={`${at}/time`}>
-              <Field view={view} name="duration" label="Time" hint="Such as 1h 30m; -30m takes away." required />
+              <Field {...f.duration} label="Time" hint="Such as 1h 30m; -30m takes away." />
               <div class="toolbar">
-                <Submit label="Add spent time" name="what" value="spent" class="" />
-                <Submit label="Set estimate" name="what" value="estimate" class="" />
+                <Submit label="Add spent time" name={f.what.name} value="spent" class="" />
+                <Submit label="Set estimate" name={f.what.name} value="estimate" class="" />
               </div>
             </FormTag>
             <div class="toolbar">
@@ -350,9 +365,12 @@ interface RelatedProps {
   mayCreate: boolean
 }
 
+const newRequest = z.object({ branch_name: orDefault(documented.filled(), ''), ref: orDefault(documented.filled(), '') })
+
 function RelatedRequests({ view, subject, related, mayCreate }: RelatedProps) {
   if (related.length === 0 && !mayCreate) return null
   const { issue, project } = subject
+  const f = fieldsOf(view, newRequest)
   return (
     <section>
       <h2>Merge requests</h2>
@@ -378,8 +396,8 @@ function RelatedRequests({ view, subject, related, mayCreate }: RelatedProps) {
           <summary class="head">Create a merge request for this issue</summary>
           <FormTag view={view} action={`${addressOf(subject)}/create_merge_request`} class="form note">
             <div class="columns">
-              <Field view={view} name="branch_name" label="New branch" value={issueBranchName(project.issue_branch_template, issue)} required />
-              <Field view={view} name="ref" label="From" value={project.default_branch} required />
+              <Field {...f.branch_name} label="New branch" value={issueBranchName(project.issue_branch_template, issue)} />
+              <Field {...f.ref} label="From" value={project.default_branch} />
             </div>
             <Submit label="Create branch and merge request" class="" />
           </FormTag>
@@ -389,25 +407,30 @@ function RelatedRequests({ view, subject, related, mayCreate }: RelatedProps) {
   )
 }
 
+const duplicate = z.object({ duplicate_of: orDefault(documented.filled(), '') })
+const moved = z.object({ to_project: orDefault(documented.filled(), '') })
+
 function MoreActions({ view, subject, mayUpdate }: { view: PageView; subject: IssueSubject; mayUpdate: boolean }) {
   const at = addressOf(subject)
   const { issue } = subject
   const mayMove = subject.may('move_issue') && issue.moved_to_id === null
   const mayDelete = subject.may('admin_issue')
   if (!mayMove && !mayUpdate && !mayDelete) return null
+  const { duplicate_of } = fieldsOf(view, duplicate)
+  const { to_project } = fieldsOf(view, moved)
   return (
     <details class="box attributes" open={['to_project', 'duplicate_of'].some((name) => view.submitted?.values[name] !== undefined)}>
       <summary class="head">More</summary>
       <div class="note">
         {mayUpdate && issue.state === 'opened' && (
           <FormTag view={view} action={`${at}/duplicate`}>
-            <Field view={view} name="duplicate_of" label="Duplicate of" hint="Such as #12 or group/project#12." required />
+            <Field {...duplicate_of} label="Duplicate of" hint="Such as #12 or group/project#12." />
             <Submit label="Close as duplicate" class="" />
           </FormTag>
         )}
         {mayMove && (
           <FormTag view={view} action={`${at}/move`}>
-            <Field view={view} name="to_project" label="Move to the project" hint="Its path, such as group/project." required />
+            <Field {...to_project} label="Move to the project" hint="Its path, such as group/project." />
             <Submit label="Move issue" class="" />
           </FormTag>
         )}
@@ -420,35 +443,33 @@ function MoreActions({ view, subject, mayUpdate }: { view: PageView; subject: Is
 const commented = { at: issuePage.at, access: onIssueSignedIn, on: issuePage, about: aboutIssue, addressOf }
 export const issueNotes = [...noteForms(commented), reactionForm(commented)]
 
+const texts = z.object({
+  version: opt(str()),
+  issue: z.object({ state_event: opt(oneOf(['close', 'reopen'])), title: opt(documented.title()), description: opt(str()) }),
+})
+
 export const editIssuePage = page({
   at: 'P/-/issues/:issue_iid/edit',
   access: onIssueSignedIn('update_issue'),
   async show({ subject, view }) {
     const { issue } = subject
+    const f = fieldsOf(view, texts)
     return {
       title: `Edit #${issue.iid} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues">
           <h1>Edit #{issue.iid}</h1>
           <EditorForm view={view} action={addressOf(subject)} method="PUT">
-            <FormFaults view={view} fields={['title', 'description']} />
+            <FormFaults view={view} />
             <Version
-              view={view}
+              {...f.version}
               texts={[
                 { label: 'Title', text: issue.title },
                 { label: 'Description', text: issue.description },
               ]}
             />
-            <Field view={view} name="issue[title]" label="Title" value={issue.title} required />
-            <Editor
-              view={view}
-              name="issue[description]"
-              label="Description"
-              value={issue.description}
-              rows={14}
-              hint="Markdown."
-              project={subject}
-            />
+            <Field {...f.issue.title} label="Title" value={issue.title} />
+            <Editor {...f.issue.description} label="Description" value={issue.description} rows={14} hint="Markdown." project={subject} />
             <Submit label="Save changes" />
           </EditorForm>
         </ProjectLayout>
@@ -462,10 +483,7 @@ export const issueChange = form({
   method: 'PUT',
   files: true,
   access: onIssueSignedIn('update_issue'),
-  input: z.object({
-    version: opt(str()),
-    issue: z.object({ state_event: opt(oneOf(['close', 'reopen'])), title: opt(str()), description: opt(str()) }),
-  }),
+  input: texts,
   on: editIssuePage,
   async submit({ ctx, caller, subject, input: { issue, version } }) {
     const { state_event } = issue
@@ -480,20 +498,7 @@ export const issueChange = form({
 export const issueAttributes = form({
   at: 'P/-/issues/:issue_iid/attributes',
   access: onIssueSignedIn('update_issue'),
-  input: z.object({
-    // nothing is sent of boxes that are not checked
-    issue: z
-      .object({
-        assignee_username: opt(str()),
-        labels: opt(list(str(), 200)),
-        other_labels: opt(str()),
-        milestone_id: opt(str()),
-        due_date: clearableDate().optional(),
-        confidential: orDefault(bool(), false),
-        discussion_locked: orDefault(bool(), false),
-      })
-      .optional(),
-  }),
+  input: attributes,
   on: issuePage,
   async submit({ ctx, caller, subject, input: { issue } }) {
     const { assignee_username, labels = [], other_labels = '', milestone_id, ...rest } = issue ?? { confidential: false, discussion_locked: false }
@@ -516,7 +521,7 @@ const targetOf = ({ issue: { id, project_id } }: IssueSubject): TimedTarget => (
 export const issueTime = form({
   at: 'P/-/issues/:issue_iid/time',
   access: onIssueSignedIn('update_issue'),
-  input: z.object({ what: oneOf(['spent', 'estimate', 'reset_spent', 'reset_estimate']), duration: orDefault(str(), '') }),
+  input: timeSpent,
   on: issuePage,
   async submit({ ctx, caller, subject, input: { what, duration } }) {
     const [target, by] = [targetOf(subject), caller.user.id]
@@ -579,7 +584,7 @@ export const issueTodo = form({
 export const issueRequest = form({
   at: 'P/-/issues/:issue_iid/create_merge_request',
   access: onIssueSignedIn('read_issue'),
-  input: z.object({ branch_name: orDefault(str(), ''), ref: orDefault(str(), '') }),
+  input: newRequest,
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
     if (!mayBranch(subject)) throw invalidRecord({ base: ['cannot get a merge request'] })
@@ -604,7 +609,7 @@ export const issueRequest = form({
 export const issueDuplicate = form({
   at: 'P/-/issues/:issue_iid/duplicate',
   access: onIssueSignedIn('update_issue'),
-  input: z.object({ duplicate_of: orDefault(str(), '') }),
+  input: duplicate,
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
     const other = await issueNamed(ctx, caller, subject, input.duplicate_of)
@@ -626,7 +631,7 @@ async function issueNamed(ctx: Context, caller: SignedIn, subject: IssueSubject,
 export const issueMove = form({
   at: 'P/-/issues/:issue_iid/move',
   access: onIssueSignedIn('move_issue', 'Issue'),
-  input: z.object({ to_project: orDefault(str(), '') }),
+  input: moved,
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
     const to = await findVisibleProject(ctx, caller, withoutAround(input.to_project.trim(), '/'))

@@ -122,7 +122,7 @@ export const issuesPage = page({
 export const issuesChange = form({
   at: 'P/-/issues/bulk_update',
   access: onProjectSignedIn('manage_issue'),
-  input: z.object({ issue_iids: chosenIids, update: bulkUpdate }),
+  input: z.object({ issue_iids: chosenIids, update: bulkUpdate.omit({ reviewer_username: true }) }),
   on: issuesPage,
   async submit({ ctx, caller, subject, input: { issue_iids: iids, update }, view }) {
     const changes: IssueChanges = await changesIn(ctx, 'issue', { iids, update })

@@ -3,6 +3,7 @@ import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { onProjectSignedIn } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
 import { bool, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import {
   createLabel,
   deleteLabel,
@@ -16,6 +17,7 @@ import { promoteLabel } from '../../../services/issuables/promote-label.js'
 import { ActionButton, DataList, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
+import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { counted } from './lists.js'
@@ -25,7 +27,12 @@ import { ofGroup, ofProject, type Planning } from './sources.js'
 const PER_PAGE = 50
 
 const fields = z.object({
-  label: z.object({ title: orDefault(str(), ''), color: orDefault(str(), ''), description: orDefault(str(), ''), priority: orDefault(str(), '') }),
+  label: z.object({
+    title: orDefault(documented.labelTitle(), ''),
+    color: orDefault(documented.filled(), ''),
+    description: orDefault(str(), ''),
+    priority: orDefault(str(), ''),
+  }),
 })
 
 /** A priority as it was typed; none is no priority. */
@@ -37,31 +44,19 @@ function priorityOf(text: string): number | null {
 
 const COLORS = ['#d9534f', '#f0ad4e', '#5cb85c', '#428bca', '#7f5ab6', '#34495e']
 
-const LabelFields = ({ view, label }: { view: PageView; label?: LabelRecord['label'] }) => (
-  <>
-    <FormFaults view={view} fields={['title', 'name', 'color', 'description', 'priority']} />
-    <Field view={view} name="label[title]" label="Name" value={label?.title} hint="Without commas." required autofocus />
-    <Field
-      view={view}
-      name="label[color]"
-      label="Colour"
-      value={label?.color ?? '#428bca'}
-      hint="Such as #428bca, or the name of a colour."
-      list="colors"
-      required
-    />
-    <DataList id="colors" values={COLORS} />
-    <Field view={view} name="label[description]" label="Description" value={label?.description} />
-    <Field
-      view={view}
-      name="label[priority]"
-      label="Priority"
-      type="number"
-      value={label?.priority?.toString()}
-      hint="0 comes first; empty for none."
-    />
-  </>
-)
+const LabelFields = ({ view, label }: { view: PageView; label?: LabelRecord['label'] }) => {
+  const f = fieldsOf(view, fields).label
+  return (
+    <>
+      <FormFaults view={view} />
+      <Field {...f.title} label="Name" value={label?.title} hint="Without commas." autofocus />
+      <Field {...f.color} label="Colour" value={label?.color ?? '#428bca'} hint="Such as #428bca, or the name of a colour." list="colors" />
+      <DataList id="colors" values={COLORS} />
+      <Field {...f.description} label="Description" value={label?.description} />
+      <Field {...f.priority} type="number" label="Priority" value={label?.priority?.toString()} hint="0 comes first; empty for none." />
+    </>
+  )
+}
 
 function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Subject>) {
   const list = (subject: Subject) => `${of.home(subject)}/-/labels`

@@ -3,6 +3,7 @@ import type { Caller } from '../../../access/actor.js'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { clearableDate, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
@@ -21,6 +22,7 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { SearchForm } from '../../components/search.js'
 import { checkVersion, Version } from '../../components/stale.js'
+import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { IssueRow, RequestRow } from './lists.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
@@ -61,16 +63,16 @@ const Dates = ({ view, milestone: { start_date, due_date, state } }: { view: Pag
   )
 }
 
-const fields = {
+const fields = z.object({
   version: opt(str()),
   milestone: z.object({
-    title: opt(str()),
+    title: opt(documented.title()),
     description: opt(str()),
     start_date: clearableDate().optional(),
     due_date: clearableDate().optional(),
     state_event: opt(oneOf(['close', 'activate'])),
   }),
-}
+})
 
 function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Subject>) {
   const list = (subject: Subject) => `${of.home(subject)}/-/milestones`
@@ -80,24 +82,20 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     return 'project' in source ? source.project : null
   }
 
-  const Fields = ({ view, subject, milestone }: { view: PageView; subject: Subject; milestone?: Milestone }) => (
-    <>
-      <FormFaults view={view} fields={['title', 'description', 'start_date', 'due_date']} />
-      <Field view={view} name="milestone[title]" label="Title" value={milestone?.title} required autofocus />
-      <div class="columns">
-        <Field view={view} name="milestone[start_date]" label="Start date" type="date" value={milestone?.start_date} />
-        <Field view={view} name="milestone[due_date]" label="Due date" type="date" value={milestone?.due_date} />
-      </div>
-      <Editor
-        view={view}
-        name="milestone[description]"
-        label="Description"
-        value={milestone?.description}
-        hint="Markdown."
-        project={projectOf(subject)}
-      />
-    </>
-  )
+  const Fields = ({ view, subject, milestone }: { view: PageView; subject: Subject; milestone?: Milestone }) => {
+    const f = fieldsOf(view, fields).milestone
+    return (
+      <>
+        <FormFaults view={view} />
+        <Field {...f.title} label="Title" value={milestone?.title} autofocus />
+        <div class="columns">
+          <Field {...f.start_date} label="Start date" value={milestone?.start_date} />
+          <Field {...f.due_date} label="Due date" value={milestone?.due_date} />
+        </div>
+        <Editor {...f.description} label="Description" value={milestone?.description} hint="Markdown." project={projectOf(subject)} />
+      </>
+    )
+  }
 
   const milestonesPage = page({
     at: `${of.at}/milestones`,
@@ -195,7 +193,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
                     action={addressOf(subject, milestone.iid)}
                     method="PUT"
                     label={isOpen ? 'Close milestone' : 'Reopen milestone'}
-                    fields={{ 'milestone[state_event]': isOpen ? 'close' : 'activate' }}
+                    fields={{ [fieldsOf(view, fields).milestone.state_event.name]: isOpen ? 'close' : 'activate' }}
                   />
                 </div>
               )}
@@ -254,7 +252,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     at: `${of.at}/milestones`,
     files: true,
     access: of.manageMilestones,
-    input: z.object(fields),
+    input: fields,
     on: newMilestonePage,
     async submit({ ctx, caller, subject, input: { milestone } }) {
       const { state_event: _, title = '', ...given } = milestone
@@ -277,7 +275,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
             <h1>Edit milestone</h1>
             <EditorForm view={view} action={at} method="PUT">
               <Version
-                view={view}
+                {...fieldsOf(view, fields).version}
                 texts={[
                   { label: 'Title', text: milestone.title },
                   { label: 'Description', text: milestone.description },
@@ -300,7 +298,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     method: 'PUT',
     files: true,
     access: of.manageMilestones,
-    input: z.object({ iid: rowId(), ...fields }),
+    input: fields.extend({ iid: rowId() }),
     on: editMilestonePage,
     async submit({ ctx, caller, subject, input: { iid, version, milestone: given } }) {
       const source = of.source(subject)

@@ -3,31 +3,34 @@ import type { SignedIn } from '../../../access/actor.js'
 import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { bool, clearableDate, list, opt, rowId, str } from '../../../http/params.js'
+import { bool, clearableDate, opt, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { createIssue } from '../../../services/issuables/issues/create.js'
 import { createIssueFromThreads } from '../../../services/notes/issue-from-threads.js'
 import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
+import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
-import { LabelFields, within } from './issue.js'
+import { LabelFields, labelNames, within } from './issue.js'
 import { assigneeOf, choicesFor, Suggestions } from './people.js'
 import { TemplateForm, templateNamed, templatesOf } from './templates.js'
 
 const attributes = z.object({
-  title: opt(str()),
+  title: opt(documented.title()),
   description: opt(str()),
   confidential: opt(bool()),
   assignee_username: opt(str()),
-  labels: opt(list(str(), 200)),
-  other_labels: opt(str()),
+  ...labelNames.shape,
   milestone_id: opt(str()),
   due_date: clearableDate().optional(),
 })
 
 const threads = { merge_request_to_resolve_discussions_of: opt(rowId()), discussion_to_resolve: opt(str()) }
+
+const newIssue = z.object({ issue: attributes, ...threads })
 
 export const newIssuePage = page({
   at: 'P/-/issues/new',
@@ -40,6 +43,7 @@ export const newIssuePage = page({
       subject.can('manage_issue') ? choicesFor(ctx, subject) : null,
     ])
     const { issue, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
+    const f = fieldsOf(view, newIssue)
     return {
       title: `New issue · ${fullPathOf(subject.project)}`,
       body: (
@@ -47,13 +51,12 @@ export const newIssuePage = page({
           <h1>New issue</h1>
           <TemplateForm action={`${view.links.prefix}${within(subject)}/new`} names={templates} chosen={input.issuable_template ?? ''} />
           <EditorForm view={view} action={within(subject)} once>
-            <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'due_date', 'milestone_id']} />
-            {request !== undefined && <input type="hidden" name="merge_request_to_resolve_discussions_of" value={request} />}
-            {discussion !== undefined && <input type="hidden" name="discussion_to_resolve" value={discussion} />}
-            <Field view={view} name="issue[title]" label="Title" value={issue?.title} required autofocus />
+            <FormFaults view={view} />
+            {request !== undefined && <Hidden {...f.merge_request_to_resolve_discussions_of} value={request} />}
+            {discussion !== undefined && <Hidden {...f.discussion_to_resolve} value={discussion} />}
+            <Field {...f.issue.title} label="Title" value={issue?.title} autofocus />
             <Editor
-              view={view}
-              name="issue[description]"
+              {...f.issue.description}
               label="Description"
               value={issue?.description ?? template}
               rows={10}
@@ -63,17 +66,9 @@ export const newIssuePage = page({
             {choices && (
               <>
                 <div class="columns">
-                  <Field
-                    view={view}
-                    name="issue[assignee_username]"
-                    label="Assignee"
-                    value={issue?.assignee_username}
-                    hint="A username."
-                    list="people"
-                  />
+                  <Field {...f.issue.assignee_username} label="Assignee" value={issue?.assignee_username} hint="A username." list="people" />
                   <SelectField
-                    view={view}
-                    name="issue[milestone_id]"
+                    {...f.issue.milestone_id}
                     label="Milestone"
                     value={issue?.milestone_id}
                     choices={[
@@ -81,15 +76,14 @@ export const newIssuePage = page({
                       ...choices.milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
                     ]}
                   />
-                  <Field view={view} name="issue[due_date]" label="Due date" type="date" value={issue?.due_date} />
+                  <Field {...f.issue.due_date} label="Due date" value={issue?.due_date} />
                 </div>
                 <Suggestions members={choices.members} />
-                <LabelFields view={view} labels={choices.labels} chosen={issue?.labels ?? []} of="issue" />
+                <LabelFields view={view} labels={choices.labels} chosen={issue?.labels ?? []} fields={f.issue} />
               </>
             )}
             <Checkbox
-              view={view}
-              name="issue[confidential]"
+              {...f.issue.confidential}
               label="Confidential"
               checked={issue?.confidential === true}
               hint="Only members from Reporter on, the author and the assignee see it."
@@ -106,7 +100,7 @@ export const newIssueForm = form({
   at: 'P/-/issues',
   files: true,
   access: onProjectSignedIn('create_issue'),
-  input: z.object({ issue: attributes, ...threads }),
+  input: newIssue,
   on: newIssuePage,
   async submit({ ctx, caller, subject, input }) {
     const { issue, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input

@@ -9,6 +9,7 @@ import { getDiscussion, getNote, type NoteRecord } from '../../../services/notes
 import type { NoteableSubject } from '../../../services/notes/noteables.js'
 import { createNote, deleteNote, updateNote } from '../../../services/notes/write.js'
 import { noteWithCommands } from '../../../services/quick-actions/notes.js'
+import { changedText, commentText, replyText } from '../../components/discussion.js'
 import { localPath } from '../../local-path.js'
 import { form, type Page, Redirect } from '../../page.js'
 
@@ -23,7 +24,8 @@ interface Commented<Subject> {
   addressOf(subject: Subject): string
 }
 
-const text = z.object({ note: z.object({ note: orDefault(str(), '') }), back: opt(str()) })
+/** A new comment, which begins a thread where that is asked for. */
+export const newComment = commentText.extend({ thread: orDefault(bool(), false) })
 const note_id = rowId()
 
 /** Leads to a note on the page that the form was on, or else on that of the thing. */
@@ -41,7 +43,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
     at: `${at}/notes`,
     files: true,
     access: access('create_note'),
-    input: text.extend({ thread: orDefault(bool(), false) }),
+    input: newComment.extend({ back: opt(str()) }),
     on,
     async submit({ ctx, caller, subject, input }) {
       const noteable = about(subject)
@@ -57,7 +59,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
     at: `${at}/discussions/:discussion_id/notes`,
     files: true,
     access: access('create_note'),
-    input: text.extend({ discussion_id: str(), how: opt(str()), resolve: opt(bool()) }),
+    input: replyText.extend({ discussion_id: str() }),
     on,
     async submit({ ctx, caller, subject, input }) {
       const { discussion_id: discussion, resolve, back } = input
@@ -80,7 +82,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
     method: 'PUT',
     files: true,
     access: access('create_note'),
-    input: text.extend({ note_id, before: opt(str()) }),
+    input: changedText.extend({ note_id }),
     on,
     async submit({ ctx, caller, subject, input: { note_id: id, note, before, back } }) {
       const noteable = about(subject)

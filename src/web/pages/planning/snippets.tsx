@@ -7,6 +7,7 @@ import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets
 import type { Context } from '../../../context.js'
 import { Failure, notFound } from '../../../failures.js'
 import { oneOf, orDefault, paging, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { VISIBILITIES } from '../../../rules/visibility.js'
 import {
   createSnippet,
@@ -34,6 +35,7 @@ import { HiddenNotice, Prose } from '../../components/markup.js'
 import { Reactions } from '../../components/reactions.js'
 import { checkVersion, Version } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -64,39 +66,42 @@ const SnippetRows = ({ view, items, to, empty }: { view: PageView; items: Listed
   </Rows>
 )
 
-const Fields = ({ view, snippet, project }: { view: PageView; snippet?: SnippetRecord['snippet']; project: ProjectSubject | null }) => (
-  <>
-    <FormFaults view={view} fields={['title', 'file_name', 'content', 'description', 'visibility_level']} />
-    <Field view={view} name="snippet[title]" label="Title" value={snippet?.title} required autofocus />
-    <Editor view={view} name="snippet[description]" label="Description" value={snippet?.description} rows={4} hint="Markdown." project={project} />
-    <Field view={view} name="snippet[file_name]" label="File name" value={snippet?.file_name} hint="Its ending says the language." />
-    <TextField view={view} name="snippet[content]" label="Content" value={snippet?.content} rows={18} class="code" spellcheck={false} required />
-    <SelectField
-      view={view}
-      name="snippet[visibility_level]"
-      label="Visibility"
-      value={LEVELS[(snippet?.visibility ?? 0) as keyof typeof LEVELS]}
-      choices={[
-        { value: 'private', label: project ? 'Private: members of the project' : 'Private: you alone' },
-        { value: 'internal', label: 'Internal: everyone who is signed in' },
-        { value: 'public', label: 'Public: everyone' },
-      ]}
-    />
-  </>
-)
+const Fields = ({ view, snippet, project }: { view: PageView; snippet?: SnippetRecord['snippet']; project: ProjectSubject | null }) => {
+  const f = fieldsOf(view, created).snippet
+  return (
+    <>
+      <FormFaults view={view} />
+      <Field {...f.title} label="Title" value={snippet?.title} autofocus />
+      <Editor {...f.description} label="Description" value={snippet?.description} rows={4} hint="Markdown." project={project} />
+      <Field {...f.file_name} label="File name" value={snippet?.file_name} hint="Its ending says the language." />
+      <TextField {...f.content} label="Content" value={snippet?.content} rows={18} class="code" spellcheck={false} />
+      <SelectField
+        {...f.visibility_level}
+        label="Visibility"
+        value={LEVELS[(snippet?.visibility ?? 0) as keyof typeof LEVELS]}
+        choices={[
+          { value: 'private', label: project ? 'Private: members of the project' : 'Private: you alone' },
+          { value: 'internal', label: 'Internal: everyone who is signed in' },
+          { value: 'public', label: 'Public: everyone' },
+        ]}
+      />
+    </>
+  )
+}
 
 const fields = z.object({
-  title: orDefault(str(), ''),
+  title: orDefault(documented.title(), ''),
   file_name: orDefault(str(), ''),
-  content: orDefault(str(), ''),
+  content: orDefault(documented.filled(), ''),
   description: orDefault(str(), ''),
   visibility_level: orDefault(oneOf(VISIBILITIES), 'private'),
 })
+const created = z.object({ snippet: fields })
 const inputOf = ({ visibility_level: visibility, ...rest }: z.infer<typeof fields>) => ({ ...rest, visibility })
 
 const VersionOf = ({ view, snippet }: { view: PageView; snippet: SnippetRecord['snippet'] }) => (
   <Version
-    view={view}
+    {...fieldsOf(view, changed).version}
     texts={[
       { label: 'Title', text: snippet.title },
       { label: 'Description', text: snippet.description },
@@ -270,7 +275,7 @@ export const newPersonalPage = page({
 export const newPersonal = form({
   at: '/-/snippets',
   access: signedIn,
-  input: z.object({ snippet: fields }),
+  input: created,
   files: true,
   on: newPersonalPage,
   async submit({ ctx, caller, input: { snippet } }) {
@@ -422,7 +427,7 @@ export const newProjectSnippet = form({
   at: 'P/-/snippets',
   files: true,
   access: onProjectSignedIn('create_snippet'),
-  input: z.object({ snippet: fields }),
+  input: created,
   on: newProjectSnippetPage,
   async submit({ ctx, caller, subject, input: { snippet } }) {
     const id = await createSnippet(ctx, caller, subject, inputOf(snippet))

@@ -5,6 +5,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import type { Context } from '../../../context.js'
 import { conflict, forbidden, notFound, unauthenticated } from '../../../failures.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
@@ -14,10 +15,11 @@ import { linksOfReferences } from '../../../services/markdown/references.js'
 import { diagramServer, withSurroundings } from '../../../services/markdown/relative.js'
 import { haveHidden, linesOf } from '../../components/diff/diff.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { ActionButton, Field, FormFaults, Submit, typed } from '../../components/form.js'
+import { ActionButton, Field, FormFaults, Hidden, Submit, typed } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { CodeText, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Answer, form, type PageView, page, Redirect } from '../../page.js'
@@ -184,20 +186,29 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
   }
 }
 
-const NewForm = ({ view, subject, title }: { view: PageView; subject: ProjectSubject; title?: string | undefined }) => (
-  <EditorForm view={view} action={within(subject)} once>
-    <FormFaults view={view} fields={['title', 'content', 'message']} />
-    <Field view={view} name="wiki[title]" label="Title" value={title} hint="Slashes make folders." required />
-    <Editor view={view} name="wiki[content]" label="Content" rows={18} hint="Markdown." project={subject} />
-    <Field view={view} name="wiki[message]" label="Message" hint="What you have done; empty for the usual text." />
-    <Submit label="Create page" />
-  </EditorForm>
-)
+const fields = z.object({ title: orDefault(documented.wikiTitle(), ''), content: orDefault(str(), ''), message: orDefault(str(), '') })
+
+const newPage = z.object({ wiki: fields })
+
+const NewForm = ({ view, subject, title }: { view: PageView; subject: ProjectSubject; title?: string | undefined }) => {
+  const f = fieldsOf(view, newPage).wiki
+  return (
+    <EditorForm view={view} action={within(subject)} once>
+      <FormFaults view={view} />
+      <Field {...f.title} label="Title" value={title} hint="Slashes make folders." />
+      <Editor {...f.content} label="Content" rows={18} hint="Markdown." project={subject} />
+      <Field {...f.message} label="Message" hint="What you have done; empty for the usual text." />
+      <Submit label="Create page" />
+    </EditorForm>
+  )
+}
 
 function mustWrite({ caller, subject }: At): void {
   if (!caller.user) throw unauthenticated()
   if (!subject.can('write_wiki')) throw forbidden()
 }
+
+const changedPage = z.object({ version: orDefault(str(), ''), wiki: fields })
 
 async function showEdit(given: At, slug: string): Promise<Answer> {
   mustWrite(given)
@@ -206,14 +217,15 @@ async function showEdit(given: At, slug: string): Promise<Answer> {
   if (!found) throw notFound('Wiki Page')
   const at = addressOf(subject, slug)
   const opened = typed(view, 'version')
+  const f = fieldsOf(view, changedPage)
   return {
     title: `Edit ${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
     body: (
       <Frame view={view} subject={subject} beside={await sidebarOf(ctx, caller, subject, found)} current={slug}>
         <h1>Edit {titleOfSlug(slug)}</h1>
         <EditorForm view={view} action={at} method="PUT">
-          <FormFaults view={view} fields={['title', 'content', 'message']} />
-          <input type="hidden" name="version" value={found.oid} />
+          <FormFaults view={view} />
+          <Hidden {...f.version} value={found.oid} />
           {opened !== undefined && opened !== found.oid && (
             <section class="box stale">
               <h2 class="head">Somebody else has saved this meanwhile</h2>
@@ -228,9 +240,9 @@ async function showEdit(given: At, slug: string): Promise<Answer> {
               </div>
             </section>
           )}
-          <Field view={view} name="wiki[title]" label="Title" value={typedTitle(slug)} hint="Another title moves the page." required />
-          <Editor view={view} name="wiki[content]" label="Content" value={found.content} rows={18} hint="Markdown." project={subject} />
-          <Field view={view} name="wiki[message]" label="Message" hint="What you have done; empty for the usual text." />
+          <Field {...f.wiki.title} label="Title" value={typedTitle(slug)} hint="Another title moves the page." />
+          <Editor {...f.wiki.content} label="Content" value={found.content} rows={18} hint="Markdown." project={subject} />
+          <Field {...f.wiki.message} label="Message" hint="What you have done; empty for the usual text." />
           <Submit label="Save changes" />
         </EditorForm>
         {subject.can('delete_wiki_page') && (
@@ -431,13 +443,11 @@ export const newWikiPage = page({
   },
 })
 
-const fields = z.object({ title: orDefault(str(), ''), content: orDefault(str(), ''), message: orDefault(str(), '') })
-
 export const wikiCreation = form({
   at: 'P/-/wikis',
   files: true,
   access: onProjectSignedIn('write_wiki'),
-  input: z.object({ wiki: fields }),
+  input: newPage,
   on: newWikiPage,
   async submit({ ctx, caller, subject, input: { wiki } }) {
     const made = await createWikiPage(ctx, subject, caller, { ...wiki, message: wiki.message.trim() })
@@ -458,7 +468,7 @@ export const wikiChange = form({
   method: 'PUT',
   files: true,
   access: onProjectSignedIn('write_wiki'),
-  input: z.object({ path: str(), version: orDefault(str(), ''), wiki: fields }),
+  input: changedPage.extend({ path: str() }),
   on: editing,
   async submit({ ctx, caller, subject, input: { path, version, wiki } }) {
     const check = (blob: string) => {

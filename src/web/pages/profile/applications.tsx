@@ -16,6 +16,7 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField }
 import { Row, Rows } from '../../components/list.js'
 import { ScopeBadges } from '../../components/scopes.js'
 import { LastUsed, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
@@ -89,34 +90,26 @@ export const ownApplicationsPage = page({
 })
 
 function ApplicationForm({ view, action, application }: { view: PageView; action: string; application?: Application }) {
+  const f = fieldsOf(view, given).doorkeeper_application
   return (
     <FormTag view={view} action={action} method={application ? 'PUT' : 'POST'}>
-      <FormFaults view={view} fields={['name', 'redirect_uri']} />
-      <Field
-        view={view}
-        name="doorkeeper_application[name]"
-        label="Name"
-        value={application?.name}
-        hint="Users see it when they are asked."
-        required
-      />
+      <FormFaults view={view} />
+      <Field {...f.name} label="Name" value={application?.name} hint="Users see it when they are asked." />
       <TextField
-        view={view}
-        name="doorkeeper_application[redirect_uri]"
+        {...f.redirect_uri}
+        required
         label="Redirect URI"
         value={application?.redirect_uris.join('\n')}
         rows={3}
         hint="Where users are led back to, exactly; one a line. urn:ietf:wg:oauth:2.0:oob shows the code instead."
-        required
       />
       <Checkbox
-        view={view}
-        name="doorkeeper_application[confidential]"
+        {...f.confidential}
         label="Confidential"
         hint="It runs on a server that keeps its secret. Others, such as a program on a desktop or in a browser, need PKCE."
         checked={application?.confidential ?? true}
       />
-      <ScopeFields view={view} application={application} />
+      <ScopeFields scopes={f.scopes} application={application} />
       <Submit label={application ? 'Save' : 'Register application'} />
     </FormTag>
   )

@@ -1,22 +1,27 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
-import { orDefault, rowId, str } from '../../../http/params.js'
+import { orDefault, rowId } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { addEmail, findEmail, listEmails, removeEmail, resendConfirmation } from '../../../services/identity/emails.js'
 import { makePrimary } from '../../../services/identity/user-update.js'
 import { getUser } from '../../../services/identity/users.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
 const AT = '/-/profile/emails'
 const byId = z.object({ email_id: rowId() })
 
+const newEmail = z.object({ email: z.object({ email: orDefault(documented.email(), '') }) })
+
 export const emailsPage = page({
   at: AT,
   access: signedIn,
   async show({ ctx, caller, view }) {
     const [user, { items }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
+    const f = fieldsOf(view, newEmail).email
     return {
       title: 'E-mail addresses',
       body: (
@@ -56,8 +61,8 @@ export const emailsPage = page({
           </Rows>
           <h2>Add an address</h2>
           <FormTag view={view} action={AT}>
-            <FormFaults view={view} fields={['email']} />
-            <Field view={view} name="email[email]" label="E-mail address" type="email" autocomplete="email" required />
+            <FormFaults view={view} />
+            <Field {...f.email} label="E-mail address" autocomplete="email" />
             <Submit label="Add address" />
           </FormTag>
         </SettingsLayout>
@@ -69,7 +74,7 @@ export const emailsPage = page({
 export const emailForm = form({
   at: AT,
   access: signedIn,
-  input: z.object({ email: z.object({ email: orDefault(str(), '') }) }),
+  input: newEmail,
   on: emailsPage,
   async submit({ ctx, caller, input }) {
     const { email } = await addEmail(ctx, caller.user, input.email.email)

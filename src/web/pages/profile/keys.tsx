@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { date, opt, orDefault, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
 import { addKey, findKey, listKeys, removeKey } from '../../../services/identity/keys.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { LastUsed, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -14,11 +16,14 @@ const GPG = '/-/profile/gpg_keys'
 const byId = z.object({ key_id: rowId() })
 const ALL = { page: 1, per_page: 100 }
 
+const newSshKey = z.object({ key: z.object({ key: orDefault(documented.filled(), ''), title: orDefault(str(), ''), expires_at: opt(date()) }) })
+
 export const sshKeysPage = page({
   at: SSH,
   access: signedIn,
   async show({ ctx, caller, view }) {
     const { items } = await listKeys(ctx, caller.user, ALL)
+    const f = fieldsOf(view, newSshKey).key
     return {
       title: 'SSH keys',
       body: (
@@ -43,10 +48,9 @@ export const sshKeysPage = page({
           </Rows>
           <h2>Add a key</h2>
           <FormTag view={view} action={SSH}>
-            <FormFaults view={view} fields={['key', 'title', 'expires_at']} />
+            <FormFaults view={view} />
             <TextField
-              view={view}
-              name="key[key]"
+              {...f.key}
               label="Public key"
               rows={4}
               class="code"
@@ -56,15 +60,9 @@ export const sshKeysPage = page({
                   The line in <code>~/.ssh/id_ed25519.pub</code>. Without one, run <code>ssh-keygen -t ed25519</code>.
                 </>
               }
-              required
             />
-            <Field
-              view={view}
-              name="key[title]"
-              label="Title"
-              hint="To know it by, such as the name of the computer. Empty: the comment of the key."
-            />
-            <Field view={view} name="key[expires_at]" label="Expires on" type="date" />
+            <Field {...f.title} label="Title" hint="To know it by, such as the name of the computer. Empty: the comment of the key." />
+            <Field {...f.expires_at} label="Expires on" />
             <Submit label="Add key" />
           </FormTag>
         </SettingsLayout>
@@ -79,7 +77,7 @@ const commentOf = (line: string) => line.trim().split(/\s+/).slice(2).join(' ')
 export const sshKeyForm = form({
   at: SSH,
   access: signedIn,
-  input: z.object({ key: z.object({ key: orDefault(str(), ''), title: orDefault(str(), ''), expires_at: opt(date()) }) }),
+  input: newSshKey,
   on: sshKeysPage,
   async submit({ ctx, caller, input: { key: given } }) {
     const expires_at = given.expires_at === undefined ? undefined : new Date(given.expires_at)
@@ -100,11 +98,14 @@ export const sshKeyRemoval = form({
   },
 })
 
+const newGpgKey = z.object({ gpg_key: z.object({ key: orDefault(documented.filled(), '') }) })
+
 export const gpgKeysPage = page({
   at: GPG,
   access: signedIn,
   async show({ ctx, caller, view }) {
     const { items } = await listGpgKeys(ctx, caller.user, ALL)
+    const f = fieldsOf(view, newGpgKey).gpg_key
     return {
       title: 'GPG keys',
       body: (
@@ -125,10 +126,9 @@ export const gpgKeysPage = page({
           </Rows>
           <h2>Add a key</h2>
           <FormTag view={view} action={GPG}>
-            <FormFaults view={view} fields={['key']} />
+            <FormFaults view={view} />
             <TextField
-              view={view}
-              name="gpg_key[key]"
+              {...f.key}
               label="Public key"
               rows={8}
               class="code"
@@ -138,7 +138,6 @@ export const gpgKeysPage = page({
                   The output of <code>gpg --armor --export</code> with your address.
                 </>
               }
-              required
             />
             <Submit label="Add key" />
           </FormTag>
@@ -151,7 +150,7 @@ export const gpgKeysPage = page({
 export const gpgKeyForm = form({
   at: GPG,
   access: signedIn,
-  input: z.object({ gpg_key: z.object({ key: orDefault(str(), '') }) }),
+  input: newGpgKey,
   on: gpgKeysPage,
   async submit({ ctx, caller, input }) {
     await addGpgKey(ctx, caller.user, input.gpg_key.key)

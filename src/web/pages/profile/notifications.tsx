@@ -5,6 +5,7 @@ import { MAIL_EVENTS, type MailEvent } from '../../../rules/notifications.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { showNotificationSetting, updateNotificationSetting } from '../../../services/mail/settings.js'
 import { Checkbox, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -33,6 +34,12 @@ const EVENTS: Record<MailEvent, string> = {
   new_release: 'A new release',
 }
 
+const wanted = z.object({
+  level: opt(oneOf(['disabled', 'participating', 'watch', 'mention', 'custom'])),
+  notification_email: opt(str()),
+  events: orDefault(list(oneOf(MAIL_EVENTS)), []),
+})
+
 export const notificationsPage = page({
   at: AT,
   access: signedIn,
@@ -42,6 +49,7 @@ export const notificationsPage = page({
       listEmails(ctx, caller.user, { page: 1, per_page: 100 }),
     ])
     const addresses = [caller.user.email, ...items.filter(({ confirmed_at }) => confirmed_at !== null).map(({ email }) => email)]
+    const f = fieldsOf(view, wanted)
     return {
       title: 'Notifications',
       body: (
@@ -49,10 +57,9 @@ export const notificationsPage = page({
           {!ctx.mail && <p class="flash alert">This server sends no mail: its administrator has not set up mail.</p>}
           <FormTag view={view} action={AT} method="PUT">
             <FormFaults view={view} />
-            <SelectField view={view} name="level" label="Mail me about" value={setting.level} choices={LEVELS} />
+            <SelectField {...f.level} label="Mail me about" value={setting.level} choices={LEVELS} />
             <SelectField
-              view={view}
-              name="notification_email"
+              {...f.notification_email}
               label="At this address"
               value={setting.notification_email}
               choices={addresses.map((value) => ({ value, label: value }))}
@@ -61,7 +68,7 @@ export const notificationsPage = page({
               <legend>Chosen events</legend>
               <div class="columns">
                 {MAIL_EVENTS.map((event) => (
-                  <Checkbox key={event} view={view} name="events[]" value={event} label={EVENTS[event]} checked={setting.events.includes(event)} />
+                  <Checkbox key={event} {...f.events} value={event} label={EVENTS[event]} checked={setting.events.includes(event)} />
                 ))}
               </div>
             </fieldset>
@@ -77,11 +84,7 @@ export const notificationsForm = form({
   at: AT,
   method: 'PUT',
   access: signedIn,
-  input: z.object({
-    level: opt(oneOf(['disabled', 'participating', 'watch', 'mention', 'custom'])),
-    notification_email: opt(str()),
-    events: orDefault(list(oneOf(MAIL_EVENTS)), []),
-  }),
+  input: wanted,
   on: notificationsPage,
   async submit({ ctx, caller, input: { events, ...change } }) {
     const chosen = Object.fromEntries(MAIL_EVENTS.map((event) => [event, events.includes(event)]))

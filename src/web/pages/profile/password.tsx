@@ -2,28 +2,32 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { sessionCookie } from '../../../access/sessions.js'
 import { invalidRecord } from '../../../failures.js'
-import { orDefault, str } from '../../../http/params.js'
+import { orDefault } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { changeOwnPassword, checkOwnPassword } from '../../../services/identity/own-password.js'
 import { getUser } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { accountPage } from './profile.js'
+import { accountPage, accountRemoval } from './profile.js'
 
 const AT = '/-/profile/password/edit'
 const EXPIRED = '/-/profile/password/new'
-const FIELDS = ['current_password', 'password', 'password_confirmation']
 
-const Fields = ({ view, action, method }: { view: PageView; action: string; method: 'PUT' | 'POST' }) => (
-  <FormTag view={view} action={action} method={method}>
-    <FormFaults view={view} fields={FIELDS} />
-    <Field view={view} name="user[current_password]" label="Current password" type="password" autocomplete="current-password" required />
-    <Field view={view} name="user[password]" label="New password" type="password" hint="8 to 128 characters." autocomplete="new-password" required />
-    <Field view={view} name="user[password_confirmation]" label="New password again" type="password" autocomplete="new-password" required />
-    <Submit label="Change password" />
-  </FormTag>
-)
+const Fields = ({ view, action, method }: { view: PageView; action: string; method: 'PUT' | 'POST' }) => {
+  const f = fieldsOf(view, input).user
+  return (
+    <FormTag view={view} action={action} method={method}>
+      <FormFaults view={view} />
+      <Field {...f.current_password} label="Current password" type="password" autocomplete="current-password" />
+      <Field {...f.password} label="New password" type="password" hint="8 to 128 characters." autocomplete="new-password" />
+      <Field {...f.password_confirmation} label="New password again" type="password" autocomplete="new-password" />
+      <Submit label="Change password" />
+    </FormTag>
+  )
+}
 
 export const ownPasswordPage = page({
   at: AT,
@@ -68,9 +72,9 @@ export const expiredPasswordPage = page({
 
 const input = z.object({
   user: z.object({
-    current_password: orDefault(str(), ''),
-    password: orDefault(str(), ''),
-    password_confirmation: orDefault(str(), ''),
+    current_password: orDefault(documented.filled(), ''),
+    password: orDefault(documented.filled(), ''),
+    password_confirmation: orDefault(documented.filled(), ''),
   }),
 })
 
@@ -96,7 +100,7 @@ export const removalForm = form({
   at: '/users',
   method: 'DELETE',
   access: signedIn,
-  input: z.object({ password: orDefault(str(), ''), username: orDefault(str(), '') }),
+  input: accountRemoval,
   on: accountPage,
   async submit({ ctx, caller, input: { password, username } }) {
     const { password_hash } = await getUser(ctx, caller.user.id)

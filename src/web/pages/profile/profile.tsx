@@ -3,12 +3,14 @@ import { signedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord } from '../../../failures.js'
 import { bool, clearable, file, opt, orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { removeAvatar } from '../../../services/identity/avatars.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { type UserChange, updateUser } from '../../../services/identity/user-update.js'
 import { getUser } from '../../../services/identity/users.js'
 import { Avatar, PictureField, pictureOf } from '../../components/avatar.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 import { identitiesSection } from './identities-section.js'
@@ -24,7 +26,22 @@ export async function changeOwn(ctx: Context, id: number, change: UserChange): P
   })
 }
 
-const FIELDS = ['name', 'avatar', 'public_email', 'bio', 'location', 'organization', 'website_url', 'messenger', 'jobsnet', 'microblog']
+const text = opt(str())
+const profile = z.object({
+  user: z.object({
+    name: opt(documented.title()),
+    public_email: text,
+    bio: clearable().optional(),
+    location: clearable().optional(),
+    organization: text,
+    website_url: text,
+    messenger: text,
+    jobsnet: text,
+    microblog: text,
+    private_profile: orDefault(bool(), false),
+    avatar: opt(file()),
+  }),
+})
 
 export const profilePage = page({
   at: AT,
@@ -33,36 +50,35 @@ export const profilePage = page({
     const [user, { items: emails }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     const addresses = [user.email, ...emails.filter(({ confirmed_at }) => confirmed_at !== null).map(({ email }) => email)]
     const hasAvatar = user.avatar_file !== null
+    const f = fieldsOf(view, profile).user
     return {
       title: 'Profile',
       body: (
         <SettingsLayout view={view} at={AT} title="Profile">
           <FormTag view={view} action={AT} method="PUT" files>
-            <FormFaults view={view} fields={FIELDS} />
+            <FormFaults view={view} />
             <div class="row start">
               <Avatar view={view} user={user} size={64} />
-              <PictureField view={view} name="user[avatar]" />
+              <PictureField {...f.avatar} />
             </div>
-            <Field view={view} name="user[name]" label="Name" value={user.name} autocomplete="name" maxlength={255} required />
+            <Field {...f.name} label="Name" value={user.name} autocomplete="name" />
             <SelectField
-              view={view}
-              name="user[public_email]"
+              {...f.public_email}
               label="Public e-mail"
               value={user.public_email}
               choices={[{ value: '', label: 'None: no address is shown' }, ...addresses.map((value) => ({ value, label: value }))]}
             />
-            <TextField view={view} name="user[bio]" label="About you" value={user.bio} rows={3} hint="At most 255 characters." />
+            <TextField {...f.bio} label="About you" value={user.bio} rows={3} hint="At most 255 characters." />
             <div class="columns">
-              <Field view={view} name="user[location]" label="Location" value={user.location} />
-              <Field view={view} name="user[organization]" label="Organization" value={user.organization} autocomplete="organization" />
-              <Field view={view} name="user[website_url]" label="Website" value={user.website_url} type="url" autocomplete="url" />
-              <Field view={view} name="user[messenger]" label="Messenger" value={user.messenger} />
-              <Field view={view} name="user[jobsnet]" label="Job network" value={user.jobsnet} />
-              <Field view={view} name="user[microblog]" label="Microblog" value={user.microblog} />
+              <Field {...f.location} label="Location" value={user.location} />
+              <Field {...f.organization} label="Organization" value={user.organization} autocomplete="organization" />
+              <Field {...f.website_url} label="Website" value={user.website_url} type="url" autocomplete="url" />
+              <Field {...f.messenger} label="Messenger" value={user.messenger} />
+              <Field {...f.jobsnet} label="Job network" value={user.jobsnet} />
+              <Field {...f.microblog} label="Microblog" value={user.microblog} />
             </div>
             <Checkbox
-              view={view}
-              name="user[private_profile]"
+              {...f.private_profile}
               label="Keep my activity private"
               hint="Only you and administrators see when you were active and what you did."
               checked={user.private_profile}
@@ -76,27 +92,11 @@ export const profilePage = page({
   },
 })
 
-const text = opt(str())
-
 export const profileForm = form({
   at: AT,
   method: 'PUT',
   access: signedIn,
-  input: z.object({
-    user: z.object({
-      name: text,
-      public_email: text,
-      bio: clearable().optional(),
-      location: clearable().optional(),
-      organization: text,
-      website_url: text,
-      messenger: text,
-      jobsnet: text,
-      microblog: text,
-      private_profile: orDefault(bool(), false),
-      avatar: opt(file()),
-    }),
-  }),
+  input: profile,
   files: true,
   on: profilePage,
   async submit({ ctx, caller, input: { user } }) {
@@ -116,6 +116,11 @@ export const avatarRemoval = form({
   },
 })
 
+const newUsername = z.object({ user: z.object({ username: orDefault(documented.namespacePath(), '') }) })
+
+/** An account without a password is removed by its name. */
+export const accountRemoval = z.object({ password: orDefault(documented.filled(), ''), username: orDefault(documented.filled(), '') })
+
 const ACCOUNT = '/-/profile/account'
 
 export const accountPage = page({
@@ -123,21 +128,21 @@ export const accountPage = page({
   access: signedIn,
   async show({ ctx, caller, view }) {
     const { password_hash } = await getUser(ctx, caller.user.id)
+    const { username } = fieldsOf(view, newUsername).user
+    const removal = fieldsOf(view, accountRemoval)
     return {
       title: 'Account',
       body: (
         <SettingsLayout view={view} at={ACCOUNT} title="Account">
           <h2>Username</h2>
           <FormTag view={view} action="/-/profile/update_username" method="PUT">
-            <FormFaults view={view} fields={['username', 'password']} />
+            <FormFaults view={view} />
             <Field
-              view={view}
-              name="user[username]"
+              {...username}
               label="Username"
               value={caller.user.username}
               hint="Your personal projects move with it. Clones need their address changed."
               autocomplete="username"
-              required
             />
             <Submit label="Change username" class="" />
           </FormTag>
@@ -149,9 +154,9 @@ export const accountPage = page({
           </p>
           <FormTag view={view} action="/users" method="DELETE">
             {password_hash === null ? (
-              <Field view={view} name="username" label="Your username" hint="Typed once more, as this account has no password." required />
+              <Field {...removal.username} label="Your username" hint="Typed once more, as this account has no password." />
             ) : (
-              <Field view={view} name="password" label="Your password" type="password" autocomplete="current-password" required />
+              <Field {...removal.password} label="Your password" type="password" autocomplete="current-password" />
             )}
             <Submit label="Remove my account" class="danger" />
           </FormTag>
@@ -165,7 +170,7 @@ export const usernameForm = form({
   at: '/-/profile/update_username',
   method: 'PUT',
   access: signedIn,
-  input: z.object({ user: z.object({ username: orDefault(str(), '') }) }),
+  input: newUsername,
   on: accountPage,
   async submit({ ctx, caller, input }) {
     await changeOwn(ctx, caller.user.id, { username: input.user.username })

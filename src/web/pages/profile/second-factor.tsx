@@ -4,6 +4,7 @@ import { signedIn } from '../../../access/rules.js'
 import { endOfGrace } from '../../../access/sessions.js'
 import { conflict, forbidden } from '../../../failures.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { askForSecondFactor } from '../../../services/identity/sign-in/demanded-factor.js'
 import {
   countRecoveryCodes,
@@ -23,11 +24,12 @@ import {
   removeSecurityKey,
   type SecurityKey,
 } from '../../../services/identity/sign-in/security-keys.js'
-import { ActionButton, Copied, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
-import { KeyForm } from '../../components/key-form.js'
+import { ActionButton, Copied, Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
+import { KeyForm, keyAnswer } from '../../components/key-form.js'
 import { Row, Rows } from '../../components/list.js'
 import { QrCode } from '../../components/qr-code.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
@@ -35,7 +37,6 @@ const AT = '/-/profile/two_factor_auth'
 
 /** Pages with a secret. */
 const SECRET = { 'cache-control': 'no-store' }
-const FIELDS = ['pin_code', 'current_password', 'password', 'name', 'key_password', 'removal_password']
 
 export const ownSecondFactorPage = page({
   at: AT,
@@ -92,114 +93,130 @@ const Demand = ({ view, end }: { view: PageView; end: Date }) => (
   </>
 )
 
-const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => (
-  <>
-    <p>
-      With a second factor, a password that somebody has found out is not enough to sign in as you. Turning it on ends your other sessions, and
-      programs that use your password for Git or the API need an access token from then on.
-    </p>
-    <ol>
-      <li>Install an authenticator application for one-time passwords (TOTP) on your phone or computer.</li>
-      <li>Let it read this picture, or type the key into it.</li>
-      <li>Give the code that it then shows.</li>
-    </ol>
-    <QrCode text={setup.uri} label="The key below, as a QR code" />
-    <Copied id="otp_key" label="Key" value={setup.secret.replace(/(.{4})(?=.)/g, '$1 ')} />
-    <FormTag view={view} action={AT}>
-      <FormFaults view={view} fields={FIELDS} />
-      <input type="hidden" name="setup" value={setup.sealed} />
-      <Field
-        view={view}
-        name="pin_code"
-        label="Code"
-        hint="Six digits, as the application shows them now."
-        inputmode="numeric"
-        autocomplete="one-time-code"
-        maxlength={64}
-        required
-      />
-      <Field view={view} name="current_password" label="Your password" type="password" autocomplete="current-password" required />
-      <Submit label="Turn on" />
-    </FormTag>
-  </>
-)
+const enabling = z.object({
+  setup: orDefault(str(), ''),
+  pin_code: orDefault(documented.filled({ maxLength: 64 }), ''),
+  current_password: orDefault(documented.filled(), ''),
+})
 
-const WhenOn = ({ view, codes }: { view: PageView; codes: number }) => (
-  <>
-    <p>
-      <strong>It is on.</strong> After your password you are asked for a code of your authenticator application. Programs use an{' '}
-      <a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>access token</a> in place of the password.
-    </p>
-    <FormFaults view={view} fields={FIELDS} />
-    <h2>Recovery codes</h2>
-    <p>
-      {codes === 0 ? 'You have none left.' : `You have ${codes} left.`} Each stands for a code of the application once. New ones replace all that you
-      have.
-    </p>
-    <FormTag view={view} action={`${AT}/codes`}>
-      <Field view={view} name="password" label="Your password" type="password" autocomplete="current-password" required />
-      <Submit label="Make new recovery codes" class="" />
-    </FormTag>
-  </>
-)
+const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => {
+  const f = fieldsOf(view, enabling)
+  return (
+    <>
+      <p>
+        With a second factor, a password that somebody has found out is not enough to sign in as you. Turning it on ends your other sessions, and
+        programs that use your password for Git or the API need an access token from then on.
+      </p>
+      <ol>
+        <li>Install an authenticator application for one-time passwords (TOTP) on your phone or computer.</li>
+        <li>Let it read this picture, or type the key into it.</li>
+        <li>Give the code that it then shows.</li>
+      </ol>
+      <QrCode text={setup.uri} label="The key below, as a QR code" />
+      <Copied id="otp_key" label="Key" value={setup.secret.replace(/(.{4})(?=.)/g, '$1 ')} />
+      <FormTag view={view} action={AT}>
+        <FormFaults view={view} />
+        <Hidden {...f.setup} value={setup.sealed} />
+        <Field {...f.pin_code} label="Code" hint="Six digits, as the application shows them now." inputmode="numeric" autocomplete="one-time-code" />
+        <Field {...f.current_password} label="Your password" type="password" autocomplete="current-password" />
+        <Submit label="Turn on" />
+      </FormTag>
+    </>
+  )
+}
 
-const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; challenge: Challenge | null }) => (
-  <>
-    <h2>Security keys and passkeys</h2>
-    <p>A key stands for a code of the application. One that asks for a PIN, a finger or a face signs you in alone, as a passkey.</p>
-    <Rows empty="You have none.">
-      {keys.map(({ id, name, created_at, last_used_at }) => (
-        <Row key={id} actions={<KeyRemoval view={view} id={id} name={name} />}>
-          <strong>{name}</strong>
-          <span class="dim">
-            Added <Time at={created_at} />
-            <LastUsed at={last_used_at} />
-          </span>
-        </Row>
-      ))}
-    </Rows>
-    {challenge ? (
-      <KeyForm view={view} action={`${AT}/keys`} challenge={challenge} makes label="Add a key" class="">
-        <Field view={view} name="name" label="Name" hint="What you know it by, such as “blue key”." maxlength={100} required />
-        <Field view={view} name="key_password" label="Your password for the key" type="password" autocomplete="current-password" required />
-      </KeyForm>
-    ) : (
-      <p class="dim">Browsers offer keys only to servers at an address that begins with https.</p>
-    )}
-  </>
-)
+const renewal = z.object({ password: orDefault(documented.filled(), '') })
+
+const WhenOn = ({ view, codes }: { view: PageView; codes: number }) => {
+  const f = fieldsOf(view, renewal)
+  return (
+    <>
+      <p>
+        <strong>It is on.</strong> After your password you are asked for a code of your authenticator application. Programs use an{' '}
+        <a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>access token</a> in place of the password.
+      </p>
+      <FormFaults view={view} />
+      <h2>Recovery codes</h2>
+      <p>
+        {codes === 0 ? 'You have none left.' : `You have ${codes} left.`} Each stands for a code of the application once. New ones replace all that
+        you have.
+      </p>
+      <FormTag view={view} action={`${AT}/codes`}>
+        <Field {...f.password} label="Your password" type="password" autocomplete="current-password" />
+        <Submit label="Make new recovery codes" class="" />
+      </FormTag>
+    </>
+  )
+}
+
+const newKey = z.object({
+  name: orDefault(documented.filled({ maxLength: 100 }), ''),
+  key_password: orDefault(documented.filled(), ''),
+  ...keyAnswer.shape,
+})
+
+const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; challenge: Challenge | null }) => {
+  const f = fieldsOf(view, newKey)
+  return (
+    <>
+      <h2>Security keys and passkeys</h2>
+      <p>A key stands for a code of the application. One that asks for a PIN, a finger or a face signs you in alone, as a passkey.</p>
+      <Rows empty="You have none.">
+        {keys.map(({ id, name, created_at, last_used_at }) => (
+          <Row key={id} actions={<KeyRemoval view={view} id={id} name={name} />}>
+            <strong>{name}</strong>
+            <span class="dim">
+              Added <Time at={created_at} />
+              <LastUsed at={last_used_at} />
+            </span>
+          </Row>
+        ))}
+      </Rows>
+      {challenge ? (
+        <KeyForm view={view} fields={f} action={`${AT}/keys`} challenge={challenge} makes label="Add a key" class="">
+          <Field {...f.name} label="Name" hint="What you know it by, such as “blue key”." />
+          <Field {...f.key_password} label="Your password for the key" type="password" autocomplete="current-password" />
+        </KeyForm>
+      ) : (
+        <p class="dim">Browsers offer keys only to servers at an address that begins with https.</p>
+      )}
+    </>
+  )
+}
+
+const keyRemoval = z.object({ removal_password: orDefault(documented.filled(), '') })
 
 /** A key is taken away with the password, as the second factor is turned off. */
-const KeyRemoval = ({ view, id, name }: { view: PageView; id: number; name: string }) => (
-  <details open={view.submitted?.faults['removal_password'] !== undefined}>
-    <summary>
-      Remove<span class="hidden"> {name}</span>
-    </summary>
-    <FormTag view={view} action={`${AT}/keys/${id}`} method="DELETE">
-      <Field
-        view={view}
-        name="removal_password"
-        within={`key_${id}`}
-        label="Your password"
-        type="password"
-        autocomplete="current-password"
-        required
-      />
-      <Submit label="Remove the key" class="danger" />
-    </FormTag>
-  </details>
-)
+const KeyRemoval = ({ view, id, name }: { view: PageView; id: number; name: string }) => {
+  const f = fieldsOf(view, keyRemoval)
+  return (
+    <details open={view.submitted?.faults['removal_password'] !== undefined}>
+      <summary>
+        Remove<span class="hidden"> {name}</span>
+      </summary>
+      <FormTag view={view} action={`${AT}/keys/${id}`} method="DELETE">
+        <Field {...f.removal_password} within={`key_${id}`} label="Your password" type="password" autocomplete="current-password" />
+        <Submit label="Remove the key" class="danger" />
+      </FormTag>
+    </details>
+  )
+}
 
-const TurningOff = ({ view }: { view: PageView }) => (
-  <>
-    <h2>Turn it off</h2>
-    <p>From then on your password is enough to sign in. Recovery codes and security keys are removed.</p>
-    <FormTag view={view} action={AT} method="DELETE">
-      <Field view={view} name="current_password" label="Password" type="password" autocomplete="current-password" required />
-      <Submit label="Turn off" class="danger" />
-    </FormTag>
-  </>
-)
+const disabling = z.object({ current_password: orDefault(documented.filled(), '') })
+
+const TurningOff = ({ view }: { view: PageView }) => {
+  const f = fieldsOf(view, disabling)
+  return (
+    <>
+      <h2>Turn it off</h2>
+      <p>From then on your password is enough to sign in. Recovery codes and security keys are removed.</p>
+      <FormTag view={view} action={AT} method="DELETE">
+        <Field {...f.current_password} label="Password" type="password" autocomplete="current-password" />
+        <Submit label="Turn off" class="danger" />
+      </FormTag>
+    </>
+  )
+}
 
 /** The page that shows new recovery codes, which is the only one. */
 const codesPage = (view: PageView, title: string, codes: string[]): Html => ({
@@ -227,7 +244,7 @@ const codesPage = (view: PageView, title: string, codes: string[]): Html => ({
 export const enablingForm = form({
   at: AT,
   access: signedIn,
-  input: z.object({ setup: orDefault(str(), ''), pin_code: orDefault(str(), ''), current_password: orDefault(str(), '') }),
+  input: enabling,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input, view }) {
     const { setup, pin_code: code, current_password: password } = input
@@ -239,7 +256,7 @@ export const enablingForm = form({
 export const recoveryCodesForm = form({
   at: `${AT}/codes`,
   access: signedIn,
-  input: z.object({ password: orDefault(str(), '') }),
+  input: renewal,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input, view }) {
     return codesPage(view, 'New recovery codes', await renewRecoveryCodes(ctx, caller.user.id, input.password))
@@ -250,7 +267,7 @@ export const disablingForm = form({
   at: AT,
   method: 'DELETE',
   access: signedIn,
-  input: z.object({ current_password: orDefault(str(), '') }),
+  input: disabling,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
     await disableOwnSecondFactor(ctx, caller.user.id, input.current_password)
@@ -274,12 +291,7 @@ export const skippingForm = form({
 export const securityKeyForm = form({
   at: `${AT}/keys`,
   access: signedIn,
-  input: z.object({
-    name: orDefault(str(), ''),
-    key_password: orDefault(str(), ''),
-    challenge: orDefault(str(), ''),
-    device_response: orDefault(str(), ''),
-  }),
+  input: newKey,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
     const { name, key_password: password, challenge: sealed, device_response: response } = input
@@ -292,7 +304,7 @@ export const securityKeyRemoval = form({
   at: `${AT}/keys/:key_id`,
   method: 'DELETE',
   access: signedIn,
-  input: z.object({ key_id: rowId(), removal_password: orDefault(str(), '') }),
+  input: keyRemoval.extend({ key_id: rowId() }),
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
     await removeSecurityKey(ctx, caller.user, { key: input.key_id, password: input.removal_password })

@@ -2,18 +2,24 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { SCOPES } from '../../../access/scopes.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { getFeedToken, resetFeedToken } from '../../../services/identity/sign-in/feed-tokens.js'
 import { createOwnToken, getToken, isActive, listTokens, markRevoked } from '../../../services/identity/tokens.js'
 import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { SCOPE_MEANINGS, ScopeBadges } from '../../components/scopes.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
 const AT = '/-/profile/personal_access_tokens'
 
 const DAY_MS = 86_400_000
+
+const newToken = z.object({
+  personal_access_token: z.object({ name: orDefault(documented.title(), ''), expires_at: opt(date()), scopes: orDefault(list(str()), []) }),
+})
 
 export const tokensPage = page({
   at: AT,
@@ -24,6 +30,7 @@ export const tokensPage = page({
     const filter = { user_id: caller.user.id, state: 'active', sort: 'created_desc', page: input.page, per_page: 50 } as const
     const [{ items, total }, feedToken] = await Promise.all([listTokens(ctx, caller, filter), getFeedToken(ctx, caller)])
     const wanted = new Set((input.scopes ?? '').split(',').map((scope) => scope.trim()))
+    const f = fieldsOf(view, newToken).personal_access_token
     return {
       title: 'Access tokens',
       headers: { 'cache-control': 'no-store' },
@@ -53,35 +60,18 @@ export const tokensPage = page({
           <Pager view={view} page={input.page} perPage={50} total={total} />
           <h2>New token</h2>
           <FormTag view={view} action={AT}>
-            <FormFaults view={view} fields={['name', 'expires_at']} />
+            <FormFaults view={view} />
+            <Field {...f.name} label="Name" value={input.name} hint="What it is for, so that you know which one to revoke." />
             <Field
-              view={view}
-              name="personal_access_token[name]"
-              label="Name"
-              value={input.name}
-              hint="What it is for, so that you know which one to revoke."
-              required
-            />
-            <Field
-              view={view}
-              name="personal_access_token[expires_at]"
+              {...f.expires_at}
               label="Expires on"
-              type="date"
               value={new Date(view.now.getTime() + 365 * DAY_MS).toISOString().slice(0, 10)}
               hint="Empty: it never expires."
             />
             <fieldset>
               <legend>Scopes</legend>
               {SCOPES.filter((scope) => scope !== 'sudo' || caller.user.admin).map((scope) => (
-                <Checkbox
-                  key={scope}
-                  view={view}
-                  name="personal_access_token[scopes][]"
-                  value={scope}
-                  label={scope}
-                  hint={SCOPE_MEANINGS[scope]}
-                  checked={wanted.has(scope)}
-                />
+                <Checkbox key={scope} {...f.scopes} value={scope} label={scope} hint={SCOPE_MEANINGS[scope]} checked={wanted.has(scope)} />
               ))}
             </fieldset>
             <Submit label="Create token" />
@@ -101,9 +91,7 @@ export const tokensPage = page({
 export const tokenForm = form({
   at: AT,
   access: signedIn,
-  input: z.object({
-    personal_access_token: z.object({ name: orDefault(str(), ''), expires_at: opt(date()), scopes: orDefault(list(str()), []) }),
-  }),
+  input: newToken,
   on: tokensPage,
   async submit({ ctx, caller, input, view }) {
     const { token, value } = await createOwnToken(ctx, caller, input.personal_access_token)

@@ -6,6 +6,8 @@ import type { Context } from '../../../context.js'
 import type { Position } from '../../../db/schema/index.js'
 import type { FileDiff } from '../../../git/types.js'
 import { bool, int, oneOf, opt, orDefault, paging, str, where } from '../../../http/params.js'
+import { positionParameters } from '../../../http/position.js'
+import * as documented from '../../../http/texts.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
@@ -21,8 +23,9 @@ import { shortId } from '../../components/code.js'
 import { Counts, countsOf, type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { type DiscussionParts, Excerpt, isUnresolved, SelectedSuggestions, Thread } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
+import { ActionButton, Field, FormFaults, Hidden, Submit } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { type PageView, page } from '../../page.js'
@@ -561,6 +564,14 @@ const linesUpTo = (file: FileDiff, line: Line, from: number | undefined): string
 /** The most lines that a suggestion replaces. */
 const MAX_SUGGESTED = 100
 
+/** What a comment on a line has beside its place in the list of changes. */
+export const lineText = z.object({
+  note: z.object({ note: orDefault(documented.filled(), '') }),
+  from: changesInput.shape.from,
+  position: positionParameters.omit({ line_range: true }),
+  how: opt(oneOf(['review', 'now'])),
+})
+
 /** The form of a new comment on a line, or on the file as a whole. */
 function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line: Line | null }) {
   const { view, changes, at, kept, input, parts } = shown
@@ -568,7 +579,7 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
   const here = { ...kept, on: anchor, line: line ? keyOf(line) : 'file' }
   const range: Record<string, string> = input.from === undefined ? {} : { from: String(input.from) }
   const place = shown.landing ? shown.landing(file, line) : { file, line }
-  const fields = {
+  const position = {
     ...shaFields(changes),
     position_type: line ? 'text' : 'file',
     old_path: place?.file.old_path ?? file.old_path,
@@ -581,33 +592,30 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
   const suggestion =
     input.suggest && suggested.length > 0 ? `${fence}suggestion:-${suggested.length - 1}+0\n${suggested.join('\n')}\n${fence}\n` : undefined
   const size = line ? null : shown.size
+  const f = fieldsOf(view, lineText)
   return (
     <div class="box thread" id="comment">
       <EditorForm view={view} action={`${parts.at}/discussions`} once>
-        <FormFaults view={view} fields={['note']} />
-        {Object.entries(fields).map(([name, value]) => (
-          <input key={name} type="hidden" name={`position[${name}]`} value={value} />
+        <FormFaults view={view} />
+        {(Object.keys(position) as (keyof typeof position)[]).map((name) => (
+          <Hidden key={name} {...f.position[name]} value={position[name]} />
         ))}
         {Object.entries(here).map(([name, value]) => (
           <input key={name} type="hidden" name={name} value={value} />
         ))}
         <Editor
-          view={view}
-          name="note[note]"
+          {...f.note.note}
           within="new"
           label={line ? `Comment on line ${line.new ?? line.old}` : `Comment on ${file.new_path}`}
           value={suggestion}
           rows={4}
-          required
           autofocus
           project={parts.project}
         />
         {line && place?.line?.new === line.new && (
           <Field
-            view={view}
-            name="from"
+            {...f.from}
             within="new"
-            type="number"
             label="From line"
             value={range['from']}
             hint="Empty: about this line alone. With shift and a click on another line, about all between them."
@@ -616,11 +624,11 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
         {size && (
           <fieldset>
             <legend>Where in the picture ({`${size.width} × ${size.height}`}); empty: about the file</legend>
-            <input type="hidden" name="position[width]" value={size.width} />
-            <input type="hidden" name="position[height]" value={size.height} />
+            <Hidden {...f.position.width} value={size.width} />
+            <Hidden {...f.position.height} value={size.height} />
             <div class="toolbar">
-              <Field view={view} name="position[x]" within="new" type="number" label="From the left" />
-              <Field view={view} name="position[y]" within="new" type="number" label="From the top" />
+              <Field {...f.position.x} within="new" label="From the left" />
+              <Field {...f.position.y} within="new" label="From the top" />
             </div>
             <p>Or write the comment, and choose the point here:</p>
             <div class="choosing">
@@ -629,8 +637,8 @@ function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff; line:
           </fieldset>
         )}
         <div class="toolbar">
-          <Submit label="Add to review" name="how" value="review" />
-          <Submit label="Comment now" name="how" value="now" class="" />
+          <Submit label="Add to review" name={f.how.name} value="review" />
+          <Submit label="Comment now" name={f.how.name} value="now" class="" />
           {line?.new && !input.suggest && (
             <a href={`${withQuery(view.links.prefix + at, { ...here, ...range, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
               Suggest a change

@@ -11,7 +11,8 @@ import {
   TAKES,
   type Take,
 } from '../../../services/issuables/merge-requests/merging/conflicts.js'
-import { FormFaults, FormTag, Submit, TextField, typed } from '../../components/form.js'
+import { FormFaults, FormTag, Hidden, Submit, TextField, typed } from '../../components/form.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
 import { AT, addressOf, MergeCommands, RequestHead, read } from './parts.js'
@@ -35,6 +36,13 @@ const whole = (take: Take, branch: string, stage: Stage | null): [Take, Componen
     </>
   ),
 ]
+
+const solution = z.object({
+  head: str(),
+  start: str(),
+  message: orDefault(str(), ''),
+  files: z.record(z.string(), z.object({ path: str(), take: oneOf(TAKES), content: opt(str()) })),
+})
 
 /** The conflicts of a merge request: a side is taken, lines are merged, or the text is edited (WB-110). */
 export const conflictsPage = page({
@@ -78,6 +86,7 @@ export const conflictsPage = page({
       whole('theirs', target_branch, theirs),
       ...(text === null ? [] : ([['edit', 'Use the text below']] as [Take, string][])),
     ]
+    const f = fieldsOf(view, solution)
     return {
       title,
       body: (
@@ -99,14 +108,14 @@ export const conflictsPage = page({
           )}
           {found.others.length === 0 && (
             <FormTag view={view} action={`${addressOf(subject)}/resolve_conflicts`}>
-              <FormFaults view={view} fields={['message']} />
-              <input type="hidden" name="head" value={found.head} />
-              <input type="hidden" name="start" value={found.start} />
+              <FormFaults view={view} />
+              <Hidden {...f.head} value={found.head} />
+              <Hidden {...f.start} value={found.start} />
               {found.files.map((file, i) => {
                 const { path } = file
                 const text = file.text === null ? null : named(file.text)
-                const name = `files[f${i}]`
-                const taken = typed(view, `${name}[take]`)
+                const of = f.files(`f${i}`)
+                const taken = typed(view, of.take.name)
                 return (
                   <fieldset key={path} class="box conflict">
                     <legend class="hidden">{path}</legend>
@@ -114,17 +123,16 @@ export const conflictsPage = page({
                       <code>{path}</code>
                     </div>
                     <div class="note">
-                      <input type="hidden" name={`${name}[path]`} value={path} />
+                      <Hidden {...of.path} value={path} />
                       {choicesOf(file).map(([value, label]) => (
                         <div class="check" key={value}>
-                          <input type="radio" id={`take_${i}_${value}`} name={`${name}[take]`} value={value} checked={taken === value} required />
+                          <input type="radio" id={`take_${i}_${value}`} name={of.take.name} value={value} checked={taken === value} required />
                           <label for={`take_${i}_${value}`}>{label}</label>
                         </div>
                       ))}
                       {text !== null && (
                         <TextField
-                          view={view}
-                          name={`${name}[content]`}
+                          {...of.content}
                           within={`file_${i}`}
                           label="Text"
                           value={text}
@@ -137,13 +145,7 @@ export const conflictsPage = page({
                   </fieldset>
                 )
               })}
-              <TextField
-                view={view}
-                name="message"
-                label="Message of the commit"
-                rows={2}
-                value={`Merge branch '${target_branch}' into '${source_branch}'`}
-              />
+              <TextField {...f.message} label="Message of the commit" rows={2} value={`Merge branch '${target_branch}' into '${source_branch}'`} />
               <Submit label={`Commit to ${source_branch}`} />
             </FormTag>
           )}
@@ -156,12 +158,7 @@ export const conflictsPage = page({
 export const conflictsForm = form({
   at: `${AT}/resolve_conflicts`,
   access: read,
-  input: z.object({
-    head: str(),
-    start: str(),
-    message: orDefault(str(), ''),
-    files: z.record(z.string(), z.object({ path: str(), take: oneOf(TAKES), content: opt(str()) })),
-  }),
+  input: solution,
   on: conflictsPage,
   async submit({ ctx, caller, subject, input: { files, ...given } }) {
     await resolveConflicts(ctx, caller, subject, { ...given, files: Object.values(files) })

@@ -5,7 +5,8 @@ import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { conflict, invalidRecord, nullOnFailure } from '../../../failures.js'
-import { bool, list, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { bool, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { squashesByDefault } from '../../../rules/squash.js'
@@ -17,15 +18,16 @@ import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '
 import { branchExists } from '../../../services/repository/branches.js'
 import { shortId } from '../../components/code.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { Checkbox, Field, FormFaults, SelectField, Submit } from '../../components/form.js'
+import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { checkVersion, Version } from '../../components/stale.js'
+import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { diffFiles } from '../code/diff-tables.js'
 import { titleOf } from '../code/revision.js'
-import { LabelFields } from '../planning/issue.js'
+import { LabelFields, labelNames } from '../planning/issue.js'
 import { assigneeOf, type Choices, choicesFor, Suggestions } from '../planning/people.js'
 import { TemplateForm, templateNamed, templatesOf } from '../planning/templates.js'
 import { AT, addressOf, within } from './parts.js'
@@ -35,21 +37,22 @@ const MAX_COMMITS = 50
 const MAX_TEXT = 200_000
 
 const attributes = z.object({
-  title: opt(str()),
+  title: opt(documented.title()),
   description: opt(str()),
-  target_branch: opt(str()),
+  target_branch: opt(documented.filled()),
   draft: orDefault(bool(), false),
   squash: orDefault(bool(), false),
   force_remove_source_branch: orDefault(bool(), false),
   assignee_username: opt(str()),
   reviewer_username: opt(str()),
-  labels: opt(list(str(), 200)),
-  other_labels: opt(str()),
+  ...labelNames.shape,
   milestone_id: opt(str()),
 })
+const newRequest = z.object({
+  merge_request: attributes.extend({ source_branch: opt(documented.filled()), target_project_id: opt(rowId()) }),
+})
+export const changedRequest = z.object({ version: opt(str()), merge_request: attributes.extend({ state_event: opt(oneOf(['close', 'reopen'])) }) })
 type Attributes = z.infer<typeof attributes>
-
-const newAttributes = attributes.extend({ source_branch: opt(str()), target_project_id: opt(rowId()), source_project_id: opt(rowId()) })
 
 /** Attributes as the service takes them; only what the caller manages. */
 async function given(ctx: Context, target: ProjectSubject, { draft, ...input }: Attributes) {
@@ -87,76 +90,56 @@ const personOf = (ctx: Context, name: string) =>
 
 interface FieldsProps {
   view: PageView
+  fields: Fields<Attributes>
   target: ProjectSubject
   values: Partial<Attributes>
   choices: Choices | null
 }
 
 /** The fields that new and existing merge requests share. */
-const Fields = ({ view, target, values, choices }: FieldsProps) => (
-  <>
-    <Field view={view} name="merge_request[title]" label="Title" value={values.title} required />
-    <Checkbox
-      view={view}
-      name="merge_request[draft]"
-      label="Draft"
-      checked={values.draft === true}
-      hint="A draft cannot be merged before it is marked as ready."
-    />
-    <Editor
-      view={view}
-      name="merge_request[description]"
-      label="Description"
-      value={values.description}
-      rows={10}
-      hint="Markdown; “Closes #1” closes the issue with the merge, lines such as /label ~bug are carried out."
-      project={target}
-    />
-    {choices && (
-      <>
-        <div class="columns">
-          <Field
-            view={view}
-            name="merge_request[assignee_username]"
-            label="Assignee"
-            value={values.assignee_username}
-            hint="A username."
-            list="people"
-          />
-          <Field
-            view={view}
-            name="merge_request[reviewer_username]"
-            label="Reviewer"
-            value={values.reviewer_username}
-            hint="A username."
-            list="people"
-          />
-          <SelectField
-            view={view}
-            name="merge_request[milestone_id]"
-            label="Milestone"
-            value={values.milestone_id}
-            choices={[
-              { value: '', label: 'None' },
-              ...choices.milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
-            ]}
-          />
-        </div>
-        <Suggestions members={choices.members} />
-        <LabelFields view={view} labels={choices.labels} chosen={values.labels ?? []} of="merge_request" />
-      </>
-    )}
-    {target.project.squash_option !== 'never' && target.project.squash_option !== 'always' && (
-      <Checkbox view={view} name="merge_request[squash]" label="Squash the commits into one with the merge" checked={values.squash === true} />
-    )}
-    <Checkbox
-      view={view}
-      name="merge_request[force_remove_source_branch]"
-      label="Delete the source branch with the merge"
-      checked={values.force_remove_source_branch === true}
-    />
-  </>
-)
+const SharedFields = ({ view, fields: f, target, values, choices }: FieldsProps) => {
+  return (
+    <>
+      <Field {...f.title} label="Title" value={values.title} />
+      <Checkbox {...f.draft} label="Draft" checked={values.draft === true} hint="A draft cannot be merged before it is marked as ready." />
+      <Editor
+        {...f.description}
+        label="Description"
+        value={values.description}
+        rows={10}
+        hint="Markdown; “Closes #1” closes the issue with the merge, lines such as /label ~bug are carried out."
+        project={target}
+      />
+      {choices && (
+        <>
+          <div class="columns">
+            <Field {...f.assignee_username} label="Assignee" value={values.assignee_username} hint="A username." list="people" />
+            <Field {...f.reviewer_username} label="Reviewer" value={values.reviewer_username} hint="A username." list="people" />
+            <SelectField
+              {...f.milestone_id}
+              label="Milestone"
+              value={values.milestone_id}
+              choices={[
+                { value: '', label: 'None' },
+                ...choices.milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
+              ]}
+            />
+          </div>
+          <Suggestions members={choices.members} />
+          <LabelFields view={view} labels={choices.labels} chosen={values.labels ?? []} fields={f} />
+        </>
+      )}
+      {target.project.squash_option !== 'never' && target.project.squash_option !== 'always' && (
+        <Checkbox {...f.squash} label="Squash the commits into one with the merge" checked={values.squash === true} />
+      )}
+      <Checkbox
+        {...f.force_remove_source_branch}
+        label="Delete the source branch with the merge"
+        checked={values.force_remove_source_branch === true}
+      />
+    </>
+  )
+}
 
 const isTarget = (project: ProjectSubject | null): project is ProjectSubject =>
   project?.can('read_merge_request') === true && !project.project.archived
@@ -182,7 +165,7 @@ async function preview(ctx: Context, source: ProjectSubject, target: ProjectSubj
 export const newMergeRequestPage = page({
   at: 'P/-/merge_requests/new',
   access: onProjectSignedIn('create_merge_request'),
-  input: z.object({ merge_request: newAttributes.partial().optional(), issuable_template: opt(str()) }),
+  input: z.object({ merge_request: newRequest.shape.merge_request.partial().optional(), issuable_template: opt(str()) }),
   async show({ ctx, caller, subject, input, view }) {
     const wanted = input.merge_request ?? {}
     const target = await targetFor(ctx, caller, subject, wanted.target_project_id)
@@ -201,6 +184,7 @@ export const newMergeRequestPage = page({
         </ProjectLayout>
       ),
     })
+    const f = fieldsOf(view, newRequest).merge_request
     const branches = (
       <form method="get" action={`${view.links.prefix}${within(subject)}/new`}>
         {sourceBranch !== '' && !hasSource && (
@@ -209,17 +193,16 @@ export const newMergeRequestPage = page({
           </p>
         )}
         <div class="columns">
-          <Field view={view} name="merge_request[source_branch]" label="From the branch" value={sourceBranch} required />
+          <Field {...f.source_branch} label="From the branch" value={sourceBranch} />
           {targets.length > 1 && (
             <SelectField
-              view={view}
-              name="merge_request[target_project_id]"
+              {...f.target_project_id}
               label="Into the project"
               value={String(target.project.id)}
               choices={targets.map(({ id, fullPath }) => ({ value: String(id), label: fullPath }))}
             />
           )}
-          <Field view={view} name="merge_request[target_branch]" label="Into the branch" value={targetBranch} required />
+          <Field {...f.target_branch} label="Into the branch" value={targetBranch} />
         </div>
         <Submit label={hasSource ? 'Change branches' : 'Continue'} class={hasSource ? '' : 'primary'} />
       </form>
@@ -249,9 +232,9 @@ export const newMergeRequestPage = page({
     const comparison = `${links.page('compare')}/${encodeURIComponent(targetBranch)}...${encodeURIComponent(sourceBranch)}`
     const hidden = (
       <>
-        <input type="hidden" name="merge_request[source_branch]" value={sourceBranch} />
-        <input type="hidden" name="merge_request[target_branch]" value={targetBranch} />
-        <input type="hidden" name="merge_request[target_project_id]" value={target.project.id} />
+        <Hidden {...f.source_branch} value={sourceBranch} />
+        <Hidden {...f.target_branch} value={targetBranch} />
+        <Hidden {...f.target_project_id} value={target.project.id} />
       </>
     )
     return frame(
@@ -267,9 +250,9 @@ export const newMergeRequestPage = page({
           {hidden}
         </TemplateForm>
         <EditorForm view={view} action={within(subject)} once>
-          <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'reviewer_username', 'milestone_id']} />
+          <FormFaults view={view} />
           {hidden}
-          <Fields view={view} target={target} values={values} choices={choices} />
+          <SharedFields view={view} fields={f} target={target} values={values} choices={choices} />
           <Submit label="Create merge request" />
         </EditorForm>
         {compared && (
@@ -319,7 +302,7 @@ export const newMergeRequestForm = form({
   at: 'P/-/merge_requests',
   files: true,
   access: onProjectSignedIn('create_merge_request'),
-  input: z.object({ merge_request: newAttributes }),
+  input: newRequest,
   on: newMergeRequestPage,
   async submit({ ctx, caller, subject, input: { merge_request: wanted } }) {
     const { source_branch = '', target_branch = '', target_project_id } = wanted
@@ -359,24 +342,23 @@ export const editMergeRequestPage = page({
       labels: record.labels,
       milestone_id: request.milestone_id === null ? '' : String(request.milestone_id),
     }
+    const { version, merge_request: f } = fieldsOf(view, changedRequest)
     return {
       title: `Edit !${request.iid} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <h1>Edit !{request.iid}</h1>
           <EditorForm view={view} action={addressOf(subject)} method="PUT">
-            <FormFaults view={view} fields={['title', 'description', 'assignee_username', 'reviewer_username', 'milestone_id', 'target_branch']} />
+            <FormFaults view={view} />
             <Version
-              view={view}
+              {...version}
               texts={[
                 { label: 'Title', text: request.title },
                 { label: 'Description', text: request.description },
               ]}
             />
-            {request.state === 'opened' && (
-              <Field view={view} name="merge_request[target_branch]" label="Into the branch" value={request.target_branch} required />
-            )}
-            <Fields view={view} target={subject} values={values} choices={choices} />
+            {request.state === 'opened' && <Field {...f.target_branch} label="Into the branch" value={request.target_branch} />}
+            <SharedFields view={view} fields={f} target={subject} values={values} choices={choices} />
             <Submit label="Save changes" />
           </EditorForm>
         </ProjectLayout>
@@ -391,7 +373,7 @@ export const requestChange = form({
   method: 'PUT',
   files: true,
   access: onMergeRequest('update_merge_request'),
-  input: z.object({ version: opt(str()), merge_request: attributes.extend({ state_event: opt(oneOf(['close', 'reopen'])) }) }),
+  input: changedRequest,
   on: editMergeRequestPage,
   async submit({ ctx, caller, subject, input: { version = '', merge_request: wanted } }) {
     const { state_event, target_branch } = wanted

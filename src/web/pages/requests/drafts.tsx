@@ -1,8 +1,11 @@
+import { z } from 'zod'
+import { oneOf, opt, orDefault, str } from '../../../http/params.js'
 import type { DraftNote } from '../../../services/notes/drafts.js'
-import { type DiscussionParts, Excerpt, pageWith, placeIn, unsent, wasSent } from '../../components/discussion.js'
+import { type DiscussionParts, Excerpt, noteText, pageWith, placeIn, unsent, wasSent } from '../../components/discussion.js'
 import { Editor, EditorForm } from '../../components/editor.js'
-import { ActionButton, Submit } from '../../components/form.js'
+import { ActionButton, Hidden, Submit } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
+import { fieldsOf } from '../../fields.js'
 import type { PageView } from '../../page.js'
 import { LongText } from '../../page-part.js'
 
@@ -63,30 +66,25 @@ export const Draft = ({ view, parts, draft, withLines = false }: DraftProps) => 
   )
 }
 
-const DraftForm = ({ view, parts: { at, back, project }, draft, cancel }: DraftProps & { cancel: string }) => (
-  <div class="note">
-    <EditorForm view={view} action={`${at}/drafts/${draft.id}`} method="PUT" attributes={{ 'data-into': `draft_${draft.id}` }}>
-      {back && <input type="hidden" name="back" value={back} />}
-      <Editor
-        view={view}
-        name="note[note]"
-        within={`draft_${draft.id}`}
-        label="Comment"
-        value={draft.note}
-        rows={4}
-        required
-        autofocus
-        project={project}
-      />
-      <div class="toolbar">
-        <Submit label="Save draft" class="" />
-        <a href={cancel} data-into={`draft_${draft.id}`}>
-          Cancel
-        </a>
-      </div>
-    </EditorForm>
-  </div>
-)
+const DraftForm = ({ view, parts: { at, back, project }, draft, cancel }: DraftProps & { cancel: string }) => {
+  const f = fieldsOf(view, noteText)
+  return (
+    <div class="note">
+      <EditorForm view={view} action={`${at}/drafts/${draft.id}`} method="PUT" attributes={{ 'data-into': `draft_${draft.id}` }}>
+        {back && <Hidden {...f.back} value={back} />}
+        <Editor {...f.note.note} within={`draft_${draft.id}`} label="Comment" value={draft.note} rows={4} autofocus project={project} />
+        <div class="toolbar">
+          <Submit label="Save draft" class="" />
+          <a href={cancel} data-into={`draft_${draft.id}`}>
+            Cancel
+          </a>
+        </div>
+      </EditorForm>
+    </div>
+  )
+}
+
+export const review = z.object({ summary: orDefault(str(), ''), verdict: opt(oneOf(['approve'])), sha: orDefault(str(), '') })
 
 /** Sends the drafts of the reader, with a verdict. */
 export function ReviewBox({
@@ -100,6 +98,7 @@ export function ReviewBox({
 }) {
   const { at, head, project } = parts
   if (drafts.length === 0) return null
+  const f = fieldsOf(view, review)
   return (
     <section class="box" id="review">
       <h2 class="head">{drafts.length === 1 ? 'Your review: 1 comment' : `Your review: ${drafts.length} comments`}</h2>
@@ -108,11 +107,11 @@ export function ReviewBox({
           <Draft key={draft.id} view={view} parts={parts} draft={draft} withLines />
         ))}
         <EditorForm view={view} action={`${at}/drafts/publish`} once>
-          <input type="hidden" name="sha" value={head ?? ''} />
-          <Editor view={view} name="summary" within="review" label="Summary of the review" rows={3} project={project} />
+          <Hidden {...f.sha} value={head ?? ''} />
+          <Editor {...f.summary} within="review" label="Summary of the review" rows={3} project={project} />
           <div class="toolbar">
             <Submit label="Send review" />
-            {mayApprove && <Submit label="Send review and approve" name="verdict" value="approve" class="" />}
+            {mayApprove && <Submit label="Send review and approve" name={f.verdict.name} value="approve" class="" />}
           </div>
         </EditorForm>
         <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard the review" class="danger" />

@@ -3,7 +3,6 @@ import type { Caller } from '../../../access/actor.js'
 import { findMergeRequestFor } from '../../../access/merge-requests.js'
 import { fullPathOf, onProjectSignedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { opt, str } from '../../../http/params.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
@@ -116,7 +115,7 @@ export const mergeRequestsPage = page({
 export const requestsChange = form({
   at: 'P/-/merge_requests/bulk_update',
   access: onProjectSignedIn('manage_merge_request'),
-  input: z.object({ iids: chosenIids, update: bulkUpdate.extend({ reviewer_username: opt(str()) }) }),
+  input: z.object({ iids: chosenIids, update: bulkUpdate }),
   on: mergeRequestsPage,
   async submit({ ctx, caller, subject, input: { iids, update }, view }) {
     const common = await changesIn(ctx, 'merge request', { iids, update })

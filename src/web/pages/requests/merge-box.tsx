@@ -1,8 +1,11 @@
 import type { ComponentChildren } from 'preact'
+import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../access/merge-requests.js'
 import type { Context } from '../../../context.js'
 import { detailedStatus } from '../../../entities/issuables/merge-request.js'
+import { bool, orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { isDraft } from '../../../rules/draft.js'
 import { isSquashed } from '../../../rules/squash.js'
 import { mergeMessage, squashMessage } from '../../../services/issuables/merge-requests/merging/messages.js'
@@ -10,8 +13,9 @@ import { type BranchOptions, branchOptions } from '../../../services/issuables/m
 import { completeMergeRequest, type SingleMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
 import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { PipelineBadge, shortId } from '../../components/code.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { addressOf, MergeCommands, mayRebase } from './parts.js'
@@ -89,7 +93,7 @@ function Open(props: BoxProps) {
             : (HEADINGS[status] ?? 'This cannot be merged yet')}
       </h2>
       <div class="note">
-        <FormFaults view={view} fields={['note', 'description', 'title']} />
+        <FormFaults view={view} />
         <Checks {...props} />
         {request.merge_error && <p class="flash alert">{request.merge_error}</p>}
         {deferred ? (
@@ -210,31 +214,40 @@ const Unrelated = ({ view, subject, mayPush }: ConflictProps) => (
   </>
 )
 
+export const pick = z.object({ branch: orDefault(documented.filled(), '') })
+
+export const merge = z.object({
+  sha: orDefault(str(), ''),
+  commit_message: orDefault(str(), ''),
+  squash_commit_message: orDefault(str(), ''),
+  squash: orDefault(bool(), false),
+  should_remove_source_branch: orDefault(bool(), false),
+  merge_when_pipeline_succeeds: orDefault(bool(), false),
+})
+
 function MergeForm({ record, messages, view, subject, status }: BoxProps & { status: string }) {
   const { request, rules, pipeline_status: pipeline } = record
   const squashes = isSquashed(rules, request)
   const waits = isActive(pipeline)
+  const f = fieldsOf(view, merge)
   return (
     <FormTag view={view} action={`${addressOf(subject)}/merge`}>
-      <input type="hidden" name="sha" value={request.sha ?? ''} />
+      <Hidden {...f.sha} value={request.sha ?? ''} />
       {rules.squash_option === 'always' ? (
         <p class="dim">The project squashes all commits into one.</p>
       ) : (
-        rules.squash_option !== 'never' && <Checkbox view={view} name="squash" label="Squash the commits into one" checked={squashes} />
+        rules.squash_option !== 'never' && <Checkbox {...f.squash} label="Squash the commits into one" checked={squashes} />
       )}
       <Checkbox
-        view={view}
-        name="should_remove_source_branch"
+        {...f.should_remove_source_branch}
         label={`Delete the branch ${request.source_branch}`}
         checked={request.force_remove_source_branch === true}
       />
       <details>
         <summary>Edit the message</summary>
-        {messages?.merge != null && (
-          <TextField view={view} name="commit_message" label="Message of the merge commit" rows={5} value={messages.merge} />
-        )}
+        {messages?.merge != null && <TextField {...f.commit_message} label="Message of the merge commit" rows={5} value={messages.merge} />}
         {messages?.squash != null && (
-          <TextField view={view} name="squash_commit_message" label="Message of the squashed commit" rows={4} value={messages.squash} />
+          <TextField {...f.squash_commit_message} label="Message of the squashed commit" rows={4} value={messages.squash} />
         )}
       </details>
       <div class="toolbar">
@@ -242,7 +255,7 @@ function MergeForm({ record, messages, view, subject, status }: BoxProps & { sta
         {waits && (
           <Submit
             label="Merge when the pipeline succeeds"
-            name="merge_when_pipeline_succeeds"
+            name={f.merge_when_pipeline_succeeds.name}
             value="true"
             class={status === 'mergeable' ? '' : 'primary'}
           />
@@ -255,6 +268,7 @@ function MergeForm({ record, messages, view, subject, status }: BoxProps & { sta
 function Merged({ record, branches, view, subject }: BoxProps) {
   const { request, merged_by } = record
   const at = addressOf(subject)
+  const f = fieldsOf(view, pick)
   return (
     <>
       <h2 class="head">
@@ -279,7 +293,7 @@ function Merged({ record, branches, view, subject }: BoxProps) {
               <details>
                 <summary>Cherry-pick</summary>
                 <FormTag view={view} action={`${at}/cherry_pick`}>
-                  <Field view={view} name="branch" label="Onto the branch" value={subject.project.default_branch} required />
+                  <Field {...f.branch} label="Onto the branch" value={subject.project.default_branch} />
                   <Submit label="Cherry-pick" class="" />
                 </FormTag>
               </details>

@@ -16,6 +16,7 @@ import { revert } from '../../../services/repository/commits/pick.js'
 import { shortId } from '../../components/code.js'
 import { checkVersion } from '../../components/stale.js'
 import { form, Redirect } from '../../page.js'
+import { merge, pick } from './merge-box.js'
 import { AT, addressOf, mayRebase, read, within } from './parts.js'
 import { mergeRequestPage } from './show.js'
 
@@ -39,14 +40,7 @@ export const requestReady = form({
 export const requestMerge = form({
   at: `${AT}/merge`,
   access: onMergeRequest('accept_merge_request'),
-  input: z.object({
-    sha: orDefault(str(), ''),
-    commit_message: orDefault(str(), ''),
-    squash_commit_message: orDefault(str(), ''),
-    squash: orDefault(bool(), false),
-    should_remove_source_branch: orDefault(bool(), false),
-    merge_when_pipeline_succeeds: orDefault(bool(), false),
-  }),
+  input: merge,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input }) {
     const { sha, commit_message, squash_commit_message, squash, ...given } = input
@@ -145,7 +139,7 @@ const picking = (kind: 'revert' | 'cherry_pick') =>
   form({
     at: `${AT}/${kind}`,
     access: read,
-    input: z.object({ branch: orDefault(str(), '') }),
+    input: pick,
     on: mergeRequestPage,
     async submit({ ctx, caller, subject, input }) {
       const { merged: sha } = await branchOptions(ctx, caller, subject)

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../../access/merge-requests.js'
-import { bool, idList, int, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import { positionParameters } from '../../../http/position.js'
+import { bool, int, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { listVersions } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { markViewed } from '../../../services/issuables/merge-requests/reading/seen.js'
 import { createDiscussion, resolveDiscussion } from '../../../services/notes/discussions.js'
@@ -14,15 +13,16 @@ import { noteWithCommands } from '../../../services/quick-actions/notes.js'
 import { sendReview } from '../../../services/quick-actions/review.js'
 import { shortId } from '../../components/code.js'
 import { fileAnchor } from '../../components/diff/diff.js'
+import { noteText, selectedSuggestions } from '../../components/discussion.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { noteForms, reactionForm } from '../planning/notes.js'
-import { changesInput, requestChangesPage } from './changes.js'
+import { changesInput, lineText, requestChangesPage } from './changes.js'
+import { review } from './drafts.js'
 import { AT, addressOf, read } from './parts.js'
 import { mergeRequestPage } from './show.js'
 
 const writes = onMergeRequest('create_note')
-const note = z.object({ note: orDefault(str(), '') })
 const back = opt(str())
 
 const commented = {
@@ -49,7 +49,7 @@ function placeOf({ position, from, ...given }: z.infer<typeof commentInput>): Gi
 
 const commentInput = changesInput
   .omit({ line: true, on: true, only: true, suggest: true, edit_note: true, edit_draft: true, react: true, reply: true })
-  .extend({ note, position: positionParameters, how: opt(oneOf(['review', 'now'])), 'point.x': coordinate, 'point.y': coordinate })
+  .extend({ ...lineText.shape, 'point.x': coordinate, 'point.y': coordinate })
 
 /** A new thread on a line, at once or with the review (WB-93, WB-96). */
 export const lineComment = form({
@@ -112,7 +112,7 @@ export const draftChange = form({
   method: 'PUT',
   files: true,
   access: writes,
-  input: z.object({ draft_id, note, back }),
+  input: noteText.extend({ draft_id }),
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input }) {
     const draft = await updateDraft(ctx, caller, aboutMergeRequest(subject).noteable, { id: input.draft_id, note: input.note.note })
@@ -146,7 +146,7 @@ export const reviewSending = form({
   at: `${AT}/drafts/publish`,
   files: true,
   access: writes,
-  input: z.object({ summary: orDefault(str(), ''), verdict: opt(oneOf(['approve'])), sha: orDefault(str(), '') }),
+  input: review,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { summary, verdict, sha } }) {
     await sendReview(ctx, caller, subject, { summary, ...(verdict && { approves: sha }) })
@@ -170,7 +170,7 @@ export const viewedMark = form({
 export const suggestionsForm = form({
   at: `${AT}/suggestions`,
   access: writes,
-  input: z.object({ ids: orDefault(idList(), []), commit_message: opt(str()), back }),
+  input: selectedSuggestions,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { ids, commit_message: message, back: to } }) {
     const { commit } = await applySuggestions(ctx, caller, aboutMergeRequest(subject), { ids, message })

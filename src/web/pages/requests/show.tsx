@@ -16,13 +16,16 @@ import { Prose } from '../../components/markup.js'
 import { Reactions } from '../../components/reactions.js'
 import { versionOf } from '../../components/stale.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { page } from '../../page.js'
 import { CommitText } from '../code/commits.js'
+import { newComment } from '../planning/notes.js'
 import { Labels, PersonLink } from '../planning/parts.js'
 import { withTaskButtons } from '../planning/tasks.js'
 import { discussionInput, discussionParts, renderText } from '../planning/texts.js'
+import { changedRequest } from './create.js'
 import { ReviewBox } from './drafts.js'
 import { loadMerging, MergeBox } from './merge-box.js'
 import { AT, addressOf, RequestHead, read } from './parts.js'
@@ -52,6 +55,7 @@ export const mergeRequestPage = page({
     const mayUpdate = subject.may('update_merge_request')
     const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null
     const unresolved = discussions.filter(isUnresolved)
+    const f = fieldsOf(view, newComment)
     return {
       title: `${request.title} (!${request.iid}) · ${fullPathOf(subject.project)}`,
       body: (
@@ -100,7 +104,7 @@ export const mergeRequestPage = page({
                   drafts={drafts}
                   hint="Markdown; lines such as /approve or /assign me are carried out."
                 >
-                  <Checkbox view={view} name="thread" label="Start a thread, which has to be resolved" />
+                  <Checkbox {...f.thread} label="Start a thread, which has to be resolved" />
                 </CommentForm>
               )}
               {mayUpdate && (isOpen || request.state === 'closed') && (
@@ -109,7 +113,7 @@ export const mergeRequestPage = page({
                   action={at}
                   method="PUT"
                   label={isOpen ? 'Close merge request' : 'Reopen merge request'}
-                  fields={{ 'merge_request[state_event]': isOpen ? 'close' : 'reopen' }}
+                  fields={{ [fieldsOf(view, changedRequest).merge_request.state_event.name]: isOpen ? 'close' : 'reopen' }}
                 />
               )}
             </div>

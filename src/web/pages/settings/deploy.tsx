@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { fullPathOf, type GroupSubject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { bool, date, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { addDeployKey, getDeployKey, listDeployKeys, removeDeployKey, updateDeployKey } from '../../../services/projects/deploy-keys.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken } from '../../../services/projects/deploy-tokens.js'
 import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -18,6 +20,15 @@ const byKey = { key_id: rowId() }
 const canPush = orDefault(bool(), false)
 const PUSHES = 'May push too'
 
+const newKey = z.object({
+  deploy_key: z.object({
+    title: orDefault(documented.title(), ''),
+    key: orDefault(documented.sshKey(), ''),
+    expires_at: opt(date()),
+    can_push: canPush,
+  }),
+})
+
 export const deployKeysPage = page({
   at: 'P/-/deploy_keys',
   access,
@@ -25,6 +36,7 @@ export const deployKeysPage = page({
   async show({ ctx, subject, input, view }) {
     const { items, total } = await listDeployKeys(ctx, subject.project, { page: input.page, per_page: PER_PAGE })
     const at = keys(subject)
+    const f = fieldsOf(view, newKey).deploy_key
     return {
       title: `Deploy keys · ${fullPathOf(subject.project)}`,
       body: (
@@ -57,20 +69,18 @@ export const deployKeysPage = page({
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           <h2>Add a key</h2>
           <FormTag view={view} action={at}>
-            <FormFaults view={view} fields={['key', 'title', 'expires_at']} />
-            <Field view={view} name="deploy_key[title]" label="Title" hint="To know it by, such as the name of the machine." required />
+            <FormFaults view={view} />
+            <Field {...f.title} label="Title" hint="To know it by, such as the name of the machine." />
             <TextField
-              view={view}
-              name="deploy_key[key]"
+              {...f.key}
               label="Public key"
               rows={4}
               class="code"
               spellcheck={false}
               hint="A key of another project that you maintain may be used here too."
-              required
             />
-            <Field view={view} name="deploy_key[expires_at]" label="Expires on" type="date" />
-            <Checkbox view={view} name="deploy_key[can_push]" label={PUSHES} />
+            <Field {...f.expires_at} label="Expires on" />
+            <Checkbox {...f.can_push} label={PUSHES} />
             <Submit label="Add key" />
           </FormTag>
         </ProjectSettings>
@@ -82,9 +92,7 @@ export const deployKeysPage = page({
 export const deployKeyForm = form({
   at: 'P/-/deploy_keys',
   access,
-  input: z.object({
-    deploy_key: z.object({ title: orDefault(str(), ''), key: orDefault(str(), ''), expires_at: opt(date()), can_push: canPush }),
-  }),
+  input: newKey,
   on: deployKeysPage,
   async submit({ ctx, caller, subject, input: { deploy_key: given } }) {
     const expires_at = given.expires_at === undefined ? undefined : new Date(given.expires_at)
@@ -93,27 +101,23 @@ export const deployKeyForm = form({
   },
 })
 
+const changedKey = z.object({ deploy_key: z.object({ title: orDefault(documented.title(), ''), can_push: canPush }) })
+
 export const deployKeyPage = page({
   at: 'P/-/deploy_keys/:key_id/edit',
   access,
   input: z.object(byKey),
   async show({ ctx, subject, input, view }) {
     const { key, can_push } = await getDeployKey(ctx, subject.project, input.key_id)
+    const f = fieldsOf(view, changedKey).deploy_key
     return {
       title: `${key.title} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectSettings view={view} subject={subject} at="-/deploy_keys" title={key.title}>
           <FormTag view={view} action={`${keys(subject)}/${key.id}`} method="PUT">
-            <FormFaults view={view} fields={['title']} />
-            <Field
-              view={view}
-              name="deploy_key[title]"
-              label="Title"
-              value={key.title}
-              hint="The same in all projects that have this key."
-              required
-            />
-            <Checkbox view={view} name="deploy_key[can_push]" label={PUSHES} checked={can_push} />
+            <FormFaults view={view} />
+            <Field {...f.title} label="Title" value={key.title} hint="The same in all projects that have this key." />
+            <Checkbox {...f.can_push} label={PUSHES} checked={can_push} />
             <Submit label="Save changes" />
           </FormTag>
         </ProjectSettings>
@@ -126,7 +130,7 @@ export const deployKeyChange = form({
   at: 'P/-/deploy_keys/:key_id',
   method: 'PUT',
   access,
-  input: z.object({ ...byKey, deploy_key: z.object({ title: orDefault(str(), ''), can_push: canPush }) }),
+  input: changedKey.extend(byKey),
   on: deployKeyPage,
   async submit({ ctx, subject, input: { key_id, deploy_key: given } }) {
     const { key } = await updateDeployKey(ctx, subject.project, key_id, given)
@@ -146,6 +150,10 @@ export const deployKeyRemoval = form({
   },
 })
 
+const newToken = z.object({
+  deploy_token: z.object({ name: orDefault(documented.title(), ''), username: orDefault(str(), ''), expires_at: opt(date()) }),
+})
+
 /** Deploy tokens, whose value is shown once (DK-8). */
 function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
   const at = `${of.at}/deploy_tokens` as const
@@ -157,6 +165,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
     input: z.object({ page: paging.page }),
     async show({ ctx, subject, input, view }) {
       const { items, total } = await listDeployTokens(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
+      const f = fieldsOf(view, newToken).deploy_token
       return {
         title: `Deploy tokens · ${of.source(subject).name}`,
         body: (
@@ -194,10 +203,10 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
             <h2>New token</h2>
             <FormTag view={view} action={list(subject)} once>
-              <FormFaults view={view} fields={['name', 'username', 'expires_at']} />
-              <Field view={view} name="deploy_token[name]" label="Name" hint="What it is for." required />
-              <Field view={view} name="deploy_token[username]" label="Username" hint="Empty: made from its number." autocomplete="off" />
-              <Field view={view} name="deploy_token[expires_at]" label="Expires on" type="date" hint="Empty: it never expires." />
+              <FormFaults view={view} />
+              <Field {...f.name} label="Name" hint="What it is for." />
+              <Field {...f.username} label="Username" hint="Empty: made from its number." autocomplete="off" />
+              <Field {...f.expires_at} label="Expires on" hint="Empty: it never expires." />
               <Submit label="Create token" />
             </FormTag>
           </of.Frame>
@@ -209,9 +218,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
   const creation = form({
     at,
     access: of.onTokens,
-    input: z.object({
-      deploy_token: z.object({ name: orDefault(str(), ''), username: orDefault(str(), ''), expires_at: opt(date()) }),
-    }),
+    input: newToken,
     on: tokensPage,
     async submit({ ctx, caller, subject, input: { deploy_token: given }, view }) {
       const { token, value } = await createDeployToken(ctx, caller, of.source(subject), {

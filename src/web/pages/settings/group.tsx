@@ -3,6 +3,7 @@ import type { Access } from '../../../access/access.js'
 import { type GroupSubject, getGroupFor, getGroupOrDeletedFor, onGroupOrDeletedSignedIn, onGroupSignedIn } from '../../../access/rules.js'
 import { Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { asPath } from '../../../lib/numeric-id.js'
 import { formerPath } from '../../../rules/path.js'
@@ -19,12 +20,13 @@ import { Pager } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { visibilityChoices } from '../../components/visibility.js'
+import { fieldsOf } from '../../fields.js'
 import { GroupLayout } from '../../layout/group.js'
 import { GroupSettings } from '../../layout/manage.js'
 import { homeOfGroup } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { onGroupPage } from '../people/user.js'
-import { Confirmed, checkTyped } from './parts.js'
+import { Confirmed, checkTyped, confirmation } from './parts.js'
 import { REMOVED } from './removed.js'
 
 const manage = onGroupSignedIn('manage_group')
@@ -66,6 +68,10 @@ export const subgroupsPage = page({
   },
 })
 
+const general = z.object({
+  group: z.object({ name: opt(documented.groupName()), description: opt(str()), visibility_level: opt(oneOf(VISIBILITIES)), avatar: opt(file()) }),
+})
+
 export const groupGeneralPage = page({
   at: 'G/-/edit',
   access: manage,
@@ -73,23 +79,23 @@ export const groupGeneralPage = page({
     const { group } = subject
     const parent = group.parent_id === null ? null : await getGroupFor(ctx, caller, String(group.parent_id))
     const at = `${homeOfGroup(subject)}/-/edit`
+    const f = fieldsOf(view, general).group
     return {
       title: titled('Settings', subject),
       body: (
         <GroupSettings view={view} subject={subject} at="-/edit" title="General">
           <FormTag view={view} action={at} method="PUT" files>
-            <FormFaults view={view} fields={['name', 'description', 'visibility_level', 'avatar']} />
-            <Field view={view} name="group[name]" label="Name" value={group.name} required />
-            <TextField view={view} name="group[description]" label="Description" value={group.description} rows={3} />
+            <FormFaults view={view} />
+            <Field {...f.name} label="Name" value={group.name} />
+            <TextField {...f.description} label="Description" value={group.description} rows={3} />
             <SelectField
-              view={view}
-              name="group[visibility_level]"
+              {...f.visibility_level}
               label="Visibility"
               value={visibilityName(group.visibility)}
               choices={visibilityChoices(view, parent?.group.visibility ?? VISIBILITY_LEVEL.public, group.visibility)}
               hint="Nothing in the group may be more visible."
             />
-            <PictureField view={view} name="group[avatar]" />
+            <PictureField {...f.avatar} />
             <Submit label="Save changes" />
           </FormTag>
           {group.avatar && (
@@ -105,9 +111,7 @@ export const groupGeneralForm = form({
   at: 'G/-/edit',
   method: 'PUT',
   access: manage,
-  input: z.object({
-    group: z.object({ name: opt(str()), description: opt(str()), visibility_level: opt(oneOf(VISIBILITIES)), avatar: opt(file()) }),
-  }),
+  input: general,
   files: true,
   on: groupGeneralPage,
   async submit({ ctx, caller, subject, input: { group } }) {
@@ -152,48 +156,55 @@ const SWITCHES = [
   ['require_two_factor_authentication', 'Members must use a second factor', undefined],
 ] as const
 
+const permissions = z.object({
+  group: z.object({
+    project_creation_level: opt(oneOf([...PROJECT_CREATION_LEVELS])),
+    subgroup_creation_level: opt(oneOf([...SUBGROUP_CREATION_LEVELS])),
+    default_branch_protection: opt(int({ min: 0, max: 3 })),
+    request_access_enabled: unchecked(),
+    share_with_group_lock: unchecked(),
+    lfs_enabled: unchecked(),
+    emails_disabled: unchecked(),
+    mentions_disabled: unchecked(),
+    require_two_factor_authentication: unchecked(),
+    two_factor_grace_period: text(),
+  }),
+})
+
 export const permissionsPage = page({
   at: 'G/-/settings/permissions',
   access: manage,
   async show({ subject, view }) {
     const { group } = subject
+    const f = fieldsOf(view, permissions).group
     return {
       title: titled('Permissions', subject),
       body: (
         <GroupSettings view={view} subject={subject} at="-/settings/permissions" title="Permissions">
           <FormTag view={view} action={`${homeOfGroup(subject)}/-/settings/permissions`} method="PUT">
-            <FormFaults view={view} fields={['two_factor_grace_period']} />
+            <FormFaults view={view} />
             <div class="columns">
+              <SelectField {...f.project_creation_level} label="Who creates projects" value={group.project_creation_level} choices={PROJECT_MAKERS} />
               <SelectField
-                view={view}
-                name="group[project_creation_level]"
-                label="Who creates projects"
-                value={group.project_creation_level}
-                choices={PROJECT_MAKERS}
-              />
-              <SelectField
-                view={view}
-                name="group[subgroup_creation_level]"
+                {...f.subgroup_creation_level}
                 label="Who creates subgroups"
                 value={group.subgroup_creation_level}
                 choices={SUBGROUP_MAKERS}
               />
             </div>
             <SelectField
-              view={view}
-              name="group[default_branch_protection]"
+              {...f.default_branch_protection}
               label="Protection of new default branches"
               value={group.default_branch_protection === null ? '' : String(group.default_branch_protection)}
               choices={group.default_branch_protection === null ? PROTECTIONS : PROTECTIONS.slice(1)}
             />
             {SWITCHES.map(([name, label, hint]) => (
-              <Checkbox key={name} view={view} name={`group[${name}]`} label={label} hint={hint} checked={group[name]} />
+              <Checkbox key={name} {...f[name]} label={label} hint={hint} checked={group[name]} />
             ))}
             <Field
-              view={view}
-              name="group[two_factor_grace_period]"
-              label="Hours until a second factor is set up"
+              {...f.two_factor_grace_period}
               type="number"
+              label="Hours until a second factor is set up"
               value={String(group.two_factor_grace_period)}
             />
             <Submit label="Save changes" />
@@ -208,20 +219,7 @@ export const permissionsForm = form({
   at: 'G/-/settings/permissions',
   method: 'PUT',
   access: manage,
-  input: z.object({
-    group: z.object({
-      project_creation_level: opt(oneOf([...PROJECT_CREATION_LEVELS])),
-      subgroup_creation_level: opt(oneOf([...SUBGROUP_CREATION_LEVELS])),
-      default_branch_protection: opt(int({ min: 0, max: 3 })),
-      request_access_enabled: unchecked(),
-      share_with_group_lock: unchecked(),
-      lfs_enabled: unchecked(),
-      emails_disabled: unchecked(),
-      mentions_disabled: unchecked(),
-      require_two_factor_authentication: unchecked(),
-      two_factor_grace_period: text(),
-    }),
-  }),
+  input: permissions,
   on: permissionsPage,
   async submit({ ctx, caller, subject, input: { group } }) {
     const hours = group.two_factor_grace_period.trim()
@@ -255,7 +253,7 @@ export const groupAdvancedPage = page({
       title: titled('Advanced settings', subject),
       body: (
         <GroupSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
-          <FormFaults view={view} fields={waits ? ['full_path'] : ['path', 'parent', 'full_path']} />
+          <FormFaults view={view} />
           {waits ? (
             <Waiting view={view} subject={subject} />
           ) : (
@@ -267,20 +265,21 @@ export const groupAdvancedPage = page({
   },
 })
 
+const newPath = z.object({ group: z.object({ path: orDefault(documented.namespacePath(), '') }) })
+
 function Changes({ view, subject, ...moving }: { view: PageView; subject: GroupSubject; places: string[]; toTop: boolean }) {
   const { group } = subject
   const days = view.settings.deletion_delay_days
+  const f = fieldsOf(view, newPath).group
   return (
     <>
       <h2>Change the path</h2>
       <FormTag view={view} action={`${homeOfGroup(subject)}/-/path`} method="PUT">
         <Field
-          view={view}
-          name="group[path]"
+          {...f.path}
           label="Path"
           value={group.path}
           hint="The addresses of all its projects change with it; Git goes on with the former ones."
-          required
         />
         <Submit label="Change path" class="" />
       </FormTag>
@@ -295,11 +294,14 @@ function Changes({ view, subject, ...moving }: { view: PageView; subject: GroupS
   )
 }
 
+const transfer = z.object({ group: z.object({ parent: text() }) })
+
 function Moving({ view, subject, places, toTop }: { view: PageView; subject: GroupSubject; places: string[]; toTop: boolean }) {
   const { group } = subject
   const others = places.filter((path) => !`${path}/`.startsWith(`${group.full_path}/`) && path !== group.full_path.replace(/\/[^/]*$/, ''))
   const mayRise = group.parent_id !== null && toTop
   if (!mayRise && others.length === 0) return null
+  const f = fieldsOf(view, transfer).group
   return (
     <>
       <h2>Transfer</h2>
@@ -308,14 +310,7 @@ function Moving({ view, subject, places, toTop }: { view: PageView; subject: Gro
         stays more visible than its new parent.
       </p>
       <FormTag view={view} action={`${homeOfGroup(subject)}/-/transfer`} method="PUT">
-        <Field
-          view={view}
-          name="group[parent]"
-          label="New parent group"
-          list="parents"
-          hint={mayRise ? 'Empty: to the top level.' : undefined}
-          required={!mayRise}
-        />
+        <Field {...f.parent} label="New parent group" list="parents" hint={mayRise ? 'Empty: to the top level.' : undefined} required={!mayRise} />
         <DataList id="parents" values={others} />
         <Submit label="Transfer group" class="danger" />
       </FormTag>
@@ -342,7 +337,7 @@ export const groupPathForm = form({
   at: 'G/-/path',
   method: 'PUT',
   access: manage,
-  input: z.object({ group: z.object({ path: text() }) }),
+  input: newPath,
   on: groupAdvancedPage,
   async submit({ ctx, caller, subject, input }) {
     await updateGroup(ctx, caller, subject, { path: input.group.path.trim() })
@@ -355,7 +350,7 @@ export const groupTransferForm = form({
   at: 'G/-/transfer',
   method: 'PUT',
   access: manage,
-  input: z.object({ group: z.object({ parent: text() }) }),
+  input: transfer,
   on: groupAdvancedPage,
   async submit({ ctx, caller, subject, input }) {
     const path = input.group.parent.trim()
@@ -376,7 +371,7 @@ export const groupRemoval = form({
   at: 'G',
   method: 'DELETE',
   access: onGroupOrDeletedSignedIn('remove_group'),
-  input: z.object({ full_path: text(), permanently_remove: unchecked() }),
+  input: confirmation,
   on: groupAdvancedPage,
   async submit({ ctx, subject, input }) {
     checkTyped(input.full_path, subject.group.full_path)

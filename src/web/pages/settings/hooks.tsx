@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { bool, list as listed, oneOf, orDefault, paging, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { getAttempt, type HookAttempt, listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { triggerOf } from '../../../services/hooks/event.js'
 import { createHook, deleteHook, getHook, HOOK_EVENTS, type Hook, type HookEvent, listHooks, updateHook } from '../../../services/hooks/hooks.js'
@@ -8,6 +9,7 @@ import { TRIGGERS, testHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 
@@ -35,54 +37,43 @@ const eventsFor = (kind: Place<unknown>['kind']) => EVENT_LABELS.filter(([event]
 /** A trigger of a test, `push_events`, or of a delivery, `push_hooks`. */
 const triggerLabel = (trigger: string) => EVENT_LABELS.find(([event]) => [`${event}_events`, triggerOf(event)].includes(trigger))?.[1] ?? trigger
 
-const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>['kind']; hook?: Hook }) => (
-  <>
-    <FormFaults view={view} fields={['url', 'token', 'name', 'push_events_branch_filter']} />
-    <Field view={view} name="hook[url]" label="Address" type="url" value={hook?.url} hint={hook && 'Another address clears the secret.'} required />
-    <div class="columns">
-      <Field view={view} name="hook[name]" label="Name" value={hook?.name} />
-      <Field
-        view={view}
-        name="hook[token]"
-        label="Secret"
-        type="password"
-        autocomplete="new-password"
-        hint={hook?.sealed_token ? 'One is set. Empty: it stays.' : 'Sent with each delivery, so that the receiver knows it.'}
-      />
-    </div>
-    <fieldset>
-      <legend>Events</legend>
+const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>['kind']; hook?: Hook }) => {
+  const f = fieldsOf(view, z.object({ hook: fields })).hook
+  return (
+    <>
+      <FormFaults view={view} />
+      <Field {...f.url} label="Address" type="url" value={hook?.url} hint={hook && 'Another address clears the secret.'} />
       <div class="columns">
-        {eventsFor(kind).map(([event, label]) => (
-          <Checkbox
-            key={event}
-            view={view}
-            name="hook[events][]"
-            value={event}
-            label={label}
-            checked={hook ? hook.events.includes(event) : event === 'push'}
-          />
-        ))}
+        <Field {...f.name} label="Name" value={hook?.name} />
+        <Field
+          {...f.token}
+          label="Secret"
+          type="password"
+          autocomplete="new-password"
+          hint={hook?.sealed_token ? 'One is set. Empty: it stays.' : 'Sent with each delivery, so that the receiver knows it.'}
+        />
       </div>
-    </fieldset>
-    <Field
-      view={view}
-      name="hook[push_events_branch_filter]"
-      label="Only branches"
-      value={hook?.push_events_branch_filter}
-      hint="A name, or a pattern such as release/*. Empty: all."
-    />
-    <Checkbox
-      view={view}
-      name="hook[enable_ssl_verification]"
-      label="Verify the certificate of the receiver"
-      checked={hook?.enable_ssl_verification ?? true}
-    />
-  </>
-)
+      <fieldset>
+        <legend>Events</legend>
+        <div class="columns">
+          {eventsFor(kind).map(([event, label]) => (
+            <Checkbox key={event} {...f.events} value={event} label={label} checked={hook ? hook.events.includes(event) : event === 'push'} />
+          ))}
+        </div>
+      </fieldset>
+      <Field
+        {...f.push_events_branch_filter}
+        label="Only branches"
+        value={hook?.push_events_branch_filter}
+        hint="A name, or a pattern such as release/*. Empty: all."
+      />
+      <Checkbox {...f.enable_ssl_verification} label="Verify the certificate of the receiver" checked={hook?.enable_ssl_verification ?? true} />
+    </>
+  )
+}
 
 const fields = z.object({
-  url: orDefault(str(), ''),
+  url: orDefault(documented.filled(), ''),
   name: orDefault(str(), ''),
   token: orDefault(str(), ''),
   events: orDefault(listed(oneOf([...HOOK_EVENTS])), []),
@@ -108,6 +99,8 @@ export const HookState = ({ hook, now }: { hook: Hook; now: Date }) =>
   ) : hook.recent_failures > 0 ? (
     <Badge kind="waiting">failing</Badge>
   ) : null
+
+const sample = z.object({ trigger: oneOf(TRIGGERS) })
 
 /** Webhooks with their deliveries (HK-1 to HK-7). */
 function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
@@ -178,6 +171,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       const hook = await getHook(ctx, of.source(subject), input.hook_id)
       const { items, total } = await listAttempts(ctx, hook, { page: input.page, per_page: PER_PAGE })
       const here = `${list(subject)}/${hook.id}`
+      const f = fieldsOf(view, sample)
       return {
         title: `${hook.url} · ${of.source(subject).name}`,
         body: (
@@ -189,8 +183,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
             <h2>Test</h2>
             <FormTag view={view} action={`${here}/test`} class="form inline">
               <SelectField
-                view={view}
-                name="trigger"
+                {...f.trigger}
                 label="Event"
                 value="push_events"
                 choices={TRIGGERS.map((value) => ({ value, label: triggerLabel(value) }))}
@@ -297,7 +290,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
   const test = form({
     at: `${at}/:hook_id/test`,
     access,
-    input: z.object({ ...byId, trigger: oneOf(TRIGGERS) }),
+    input: sample.extend(byId),
     on: hookPage,
     async submit({ ctx, caller, subject, input }) {
       const hook = await getHook(ctx, of.source(subject), input.hook_id)

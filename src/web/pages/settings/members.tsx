@@ -20,6 +20,7 @@ import { levelChoices, levelName } from '../../components/levels.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
+import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { PersonLink } from '../planning/parts.js'
 import { ofGroup, ofProject, type Place } from './places.js'
@@ -42,6 +43,8 @@ async function idsOf(ctx: Context, names: string[]): Promise<number[]> {
 }
 
 const expires = (day: string | null) => (day === null ? '' : ` · until ${dayText(new Date(day))}`)
+
+const changed = z.object({ member: z.object({ access_level: int({ min: 0, max: 50 }), expires_at: expiry() }) })
 
 /** Members of a project and of a group (ME-1 to ME-11), and requests to become one (AR-1 to AR-4). */
 function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
@@ -164,6 +167,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     async show({ ctx, subject, input, view }) {
       const source = of.memberSource(subject)
       const { user, access_level, expires_at } = await getMember(ctx, source, input.user_id)
+      const f = fieldsOf(view, changed).member
       return {
         title: `${user.name} · ${name(subject)}`,
         body: (
@@ -171,15 +175,9 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
             <div class="page-form">
               <h1>{user.name}</h1>
               <FormTag view={view} action={`${list(subject)}/${user.id}`} method="PUT">
-                <FormFaults view={view} fields={['access_level', 'expires_at']} />
-                <SelectField
-                  view={view}
-                  name="member[access_level]"
-                  label="Role"
-                  value={String(access_level)}
-                  choices={levelChoices(levelsToGive(source))}
-                />
-                <Field view={view} name="member[expires_at]" label="Until" type="date" value={expires_at} hint="Empty: for good." />
+                <FormFaults view={view} />
+                <SelectField {...f.access_level} label="Role" value={String(access_level)} choices={levelChoices(levelsToGive(source))} />
+                <Field {...f.expires_at} label="Until" value={expires_at} hint="Empty: for good." />
                 <Submit label="Save changes" />
               </FormTag>
               <p>
@@ -195,9 +193,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
   const addition = form({
     at,
     access: of.on('manage_members'),
-    input: z.object({
-      member: z.object({ usernames: opt(oneOrMore(str())), access_level: int({ min: 0, max: 50 }), expires_at: expiry() }),
-    }),
+    input: added,
     on: membersPage,
     async submit({ ctx, caller, subject, input: { member } }) {
       const names = member.usernames ?? []
@@ -211,7 +207,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     at: `${at}/:user_id`,
     method: 'PUT',
     access: of.on('manage_members'),
-    input: z.object({ ...byUser, member: z.object({ access_level: int({ min: 0, max: 50 }), expires_at: expiry() }) }),
+    input: changed.extend(byUser),
     on: memberPage,
     async submit({ ctx, subject, input }) {
       const { user } = await changeMember(ctx, of.memberSource(subject), input.user_id, input.member)
@@ -324,15 +320,20 @@ function Own({ view, list, member, waits, mayAsk }: { view: PageView; list: stri
   return mayAsk ? <ActionButton view={view} action={`${list}/request_access`} label="Request access" class="primary" /> : null
 }
 
-const AddForm = ({ view, action, levels }: { view: PageView; action: string; levels: number[] }) => (
-  <FormTag view={view} action={action} class="form inline">
-    <FormFaults view={view} fields={['usernames', 'access_level', 'expires_at']} />
-    <Field view={view} name="member[usernames]" label="Usernames" hint="Several are separated by commas." required />
-    <SelectField view={view} name="member[access_level]" label="Role" value="30" choices={levelChoices(levels)} />
-    <Field view={view} name="member[expires_at]" label="Until" type="date" />
-    <Submit label="Add members" />
-  </FormTag>
-)
+const added = z.object({ member: z.object({ usernames: opt(oneOrMore(str())), access_level: int({ min: 0, max: 50 }), expires_at: expiry() }) })
+
+const AddForm = ({ view, action, levels }: { view: PageView; action: string; levels: number[] }) => {
+  const f = fieldsOf(view, added).member
+  return (
+    <FormTag view={view} action={action} class="form inline">
+      <FormFaults view={view} />
+      <Field {...f.usernames} required label="Usernames" hint="Several are separated by commas." />
+      <SelectField {...f.access_level} label="Role" value="30" choices={levelChoices(levels)} />
+      <Field {...f.expires_at} label="Until" />
+      <Submit label="Add members" />
+    </FormTag>
+  )
+}
 
 export const projectMembers = membersOf(ofProject)
 export const groupMembers = membersOf(ofGroup)

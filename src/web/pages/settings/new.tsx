@@ -4,6 +4,7 @@ import { getGroupFor, signedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { forbidden, invalidRecord, nullOnFailure } from '../../../failures.js'
 import { bool, file, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { pathFromName } from '../../../rules/path.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
@@ -14,6 +15,7 @@ import { loadProject } from '../../../services/projects/load.js'
 import { Checkbox, type Choice, DataList, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { projectsOf } from '../../components/projects.js'
 import { visibilityChoices } from '../../components/visibility.js'
+import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 
@@ -50,6 +52,22 @@ const Ways = ({ view, ways, way, within }: { view: PageView; ways: [Way, string]
   </nav>
 )
 
+const text = opt(str())
+
+const newProject = z.object({
+  project: z.object({
+    name: orDefault(documented.projectName(), ''),
+    path: orDefault(str(), ''),
+    namespace_id: opt(rowId()),
+    description: text,
+    visibility_level: opt(oneOf(VISIBILITIES)),
+    initialize_with_readme: orDefault(bool(), false),
+    import_url: text,
+    template_project_id: text,
+    archive: opt(file()),
+  }),
+})
+
 export const newProjectPage = page({
   at: '/projects/new',
   access: signedIn,
@@ -65,6 +83,7 @@ export const newProjectPage = page({
     if (view.settings.import_sources.includes('git')) ways.push(['url', 'Import by address'])
     if (user.admin) ways.push(['archive', 'From an archive'])
     const within = input.namespace_id === undefined ? '' : String(input.namespace_id)
+    const f = fieldsOf(view, newProject).project
     return {
       title: 'New project',
       body: (
@@ -72,66 +91,54 @@ export const newProjectPage = page({
           <h1>New project</h1>
           <Ways view={view} ways={ways} way={way} within={within} />
           <FormTag view={view} action={`/projects${way === 'blank' ? '' : `?from=${way}`}`} files={way === 'archive'} once>
-            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'import_url', 'archive', 'description', 'template_project_id']} />
+            <FormFaults view={view} />
             {way === 'template' && (
               <>
                 <Field
-                  view={view}
-                  name="project[template_project_id]"
+                  {...f.template_project_id}
+                  required
                   label="Template"
                   list="templates"
                   autofocus
                   hint="The path (group/project) of a project whose code you may read. The files of its default branch become the first commit, in your name; its history, issues and settings stay behind."
-                  required
                 />
                 <DataList id="templates" values={await templatesFor(ctx, caller)} />
               </>
             )}
             {way === 'archive' && (
               <Field
-                view={view}
-                name="project[archive]"
+                {...f.archive}
+                required
                 label="Archive"
-                type="file"
                 accept=".gz,.tgz"
                 hint="As the advanced settings of a project make it, here or on another server. Rows are stored as they are in it: take archives from where you trust."
-                required
               />
             )}
             {way === 'url' && (
               <Field
-                view={view}
-                name="project[import_url]"
+                {...f.import_url}
+                required
                 label="Address of the repository"
                 type="url"
                 autofocus
                 hint="https, http or git; a user and password may be in it, and are not shown again. All branches and tags are fetched."
-                required
               />
             )}
             <div class="columns">
-              <SelectField
-                view={view}
-                name="project[namespace_id]"
-                label="Owner"
-                value={within}
-                choices={[{ value: '', label: `${user.username} (you)` }, ...groups]}
-              />
-              <Field view={view} name="project[name]" label="Name" autofocus={way === 'blank' || way === 'archive'} required />
+              <SelectField {...f.namespace_id} label="Owner" value={within} choices={[{ value: '', label: `${user.username} (you)` }, ...groups]} />
+              <Field {...f.name} label="Name" autofocus={way === 'blank' || way === 'archive'} />
             </div>
-            <Field view={view} name="project[path]" label="Path" hint="Its part of the address. Empty: made from the name." />
-            {way !== 'archive' && <Field view={view} name="project[description]" label="Description" />}
+            <Field {...f.path} label="Path" hint="Its part of the address. Empty: made from the name." />
+            {way !== 'archive' && <Field {...f.description} label="Description" />}
             <SelectField
-              view={view}
-              name="project[visibility_level]"
+              {...f.visibility_level}
               label="Visibility"
               value={view.settings.default_project_visibility}
               choices={visibilityChoices(view)}
             />
             {way === 'blank' && (
               <Checkbox
-                view={view}
-                name="project[initialize_with_readme]"
+                {...f.initialize_with_readme}
                 label="Begin with a README"
                 hint="So that it can be cloned at once. Leave it out to push a repository that exists."
                 checked
@@ -144,8 +151,6 @@ export const newProjectPage = page({
     }
   },
 })
-
-const text = opt(str())
 
 interface Contents {
   archive?: { data: Buffer } | undefined
@@ -169,19 +174,7 @@ export const newProjectForm = form({
   at: '/projects',
   access: signedIn,
   files: true,
-  input: z.object({
-    project: z.object({
-      name: orDefault(str(), ''),
-      path: orDefault(str(), ''),
-      namespace_id: opt(rowId()),
-      description: text,
-      visibility_level: opt(oneOf(VISIBILITIES)),
-      initialize_with_readme: orDefault(bool(), false),
-      import_url: text,
-      template_project_id: text,
-      archive: opt(file()),
-    }),
-  }),
+  input: newProject,
   on: newProjectPage,
   async submit({ ctx, caller, input: { project } }) {
     const { name, path, description, visibility_level, archive, namespace_id } = project
@@ -194,6 +187,16 @@ export const newProjectForm = form({
     const notice = `The project is created. ${from.coming}`.trim()
     return new Redirect(`/${inUrl(`${made.namespace.full_path}/${made.project.path}`)}`, { notice })
   },
+})
+
+const newGroup = z.object({
+  group: z.object({
+    name: orDefault(documented.groupName(), ''),
+    path: orDefault(str(), ''),
+    parent_id: opt(rowId()),
+    description: text,
+    visibility_level: opt(oneOf(VISIBILITIES)),
+  }),
 })
 
 export const newGroupPage = page({
@@ -216,6 +219,7 @@ export const newGroupPage = page({
     const parent = input.parent_id === undefined ? null : await nullOnFailure(getGroupFor(ctx, caller, String(input.parent_id)))
     const highest = parent?.group.visibility ?? VISIBILITY_LEVEL.public
     const level = Math.min(highest, VISIBILITY_LEVEL[view.settings.default_group_visibility])
+    const f = fieldsOf(view, newGroup).group
     return {
       title: 'New group',
       body: (
@@ -223,18 +227,12 @@ export const newGroupPage = page({
           <h1>New group</h1>
           <p>A group holds projects and other groups. Its members get access to all of them.</p>
           <FormTag view={view} action="/groups" once>
-            <FormFaults view={view} fields={['name', 'path', 'visibility_level', 'description', 'parent_id']} />
-            <SelectField view={view} name="group[parent_id]" label="Within" value={String(input.parent_id ?? '')} choices={parents} />
-            <Field view={view} name="group[name]" label="Name" autofocus required />
-            <Field view={view} name="group[path]" label="Path" hint="Its part of the address. Empty: made from the name." />
-            <Field view={view} name="group[description]" label="Description" />
-            <SelectField
-              view={view}
-              name="group[visibility_level]"
-              label="Visibility"
-              value={visibilityName(level)}
-              choices={visibilityChoices(view, highest)}
-            />
+            <FormFaults view={view} />
+            <SelectField {...f.parent_id} label="Within" value={String(input.parent_id ?? '')} choices={parents} />
+            <Field {...f.name} label="Name" autofocus />
+            <Field {...f.path} label="Path" hint="Its part of the address. Empty: made from the name." />
+            <Field {...f.description} label="Description" />
+            <SelectField {...f.visibility_level} label="Visibility" value={visibilityName(level)} choices={visibilityChoices(view, highest)} />
             <Submit label="Create group" />
           </FormTag>
         </div>
@@ -246,15 +244,7 @@ export const newGroupPage = page({
 export const newGroupForm = form({
   at: '/groups',
   access: signedIn,
-  input: z.object({
-    group: z.object({
-      name: orDefault(str(), ''),
-      path: orDefault(str(), ''),
-      parent_id: opt(rowId()),
-      description: text,
-      visibility_level: opt(oneOf(VISIBILITIES)),
-    }),
-  }),
+  input: newGroup,
   on: newGroupPage,
   async submit({ ctx, caller, input: { group } }) {
     const { name, path, parent_id, description, visibility_level } = group

@@ -10,6 +10,7 @@ import {
 } from '../../../access/rules.js'
 import { conflict, Failure, forbidden, invalidRecord } from '../../../failures.js'
 import { bool, commaList, file, oneOf, opt, orDefault, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { formerPath } from '../../../rules/path.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
@@ -28,10 +29,11 @@ import { sizeText } from '../../components/facts.js'
 import { ActionButton, Checkbox, DataList, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { dayText } from '../../components/time.js'
 import { visibilityChoices } from '../../components/visibility.js'
+import { fieldsOf } from '../../fields.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { Confirmed, checkTyped } from './parts.js'
+import { Confirmed, checkTyped, confirmation } from './parts.js'
 import { REMOVED } from './removed.js'
 
 const manage = onProjectSignedIn('manage_project')
@@ -45,6 +47,17 @@ export const settingsPage = page({
   show: async ({ subject }) => new Redirect(`${homeOfProject(subject)}/edit`),
 })
 
+const general = z.object({
+  project: z.object({
+    name: opt(documented.projectName()),
+    description: opt(str()),
+    tag_list: opt(commaList()),
+    visibility_level: opt(oneOf(VISIBILITIES)),
+    default_branch: opt(str()),
+    avatar: opt(file()),
+  }),
+})
+
 export const generalPage = page({
   at: 'P/edit',
   access: manage,
@@ -52,19 +65,19 @@ export const generalPage = page({
     const { project } = subject
     const at = `${homeOfProject(subject)}/edit`
     const highest = project.namespace.kind === 'group' ? project.namespace.visibility : VISIBILITY_LEVEL.public
+    const f = fieldsOf(view, general).project
     return {
       title: titled('Settings', subject),
       body: (
         <ProjectSettings view={view} subject={subject} at="edit" title="General">
           <FormTag view={view} action={at} method="PUT" files>
-            <FormFaults view={view} fields={['name', 'description', 'tag_list', 'visibility_level', 'default_branch', 'avatar']} />
-            {subject.can('rename_project') && <Field view={view} name="project[name]" label="Name" value={project.name} required />}
-            <TextField view={view} name="project[description]" label="Description" value={project.description} rows={3} />
-            <Field view={view} name="project[tag_list]" label="Topics" value={project.tag_list.join(', ')} hint="Separated by commas." />
+            <FormFaults view={view} />
+            {subject.can('rename_project') && <Field {...f.name} label="Name" value={project.name} />}
+            <TextField {...f.description} label="Description" value={project.description} rows={3} />
+            <Field {...f.tag_list} label="Topics" value={project.tag_list.join(', ')} hint="Separated by commas." />
             {subject.can('change_visibility') && (
               <SelectField
-                view={view}
-                name="project[visibility_level]"
+                {...f.visibility_level}
                 label="Visibility"
                 value={visibilityName(project.visibility)}
                 choices={visibilityChoices(view, highest, project.visibility)}
@@ -73,14 +86,13 @@ export const generalPage = page({
             )}
             {!project.empty_repo && (
               <Field
-                view={view}
-                name="project[default_branch]"
+                {...f.default_branch}
                 label="Default branch"
                 value={project.default_branch}
                 hint="What a clone checks out, and what merge requests are for unless they say otherwise."
               />
             )}
-            <PictureField view={view} name="project[avatar]" />
+            <PictureField {...f.avatar} />
             <Submit label="Save changes" />
           </FormTag>
           {project.avatar && (
@@ -96,16 +108,7 @@ export const generalForm = form({
   at: 'P/edit',
   method: 'PUT',
   access: manage,
-  input: z.object({
-    project: z.object({
-      name: opt(str()),
-      description: opt(str()),
-      tag_list: opt(commaList()),
-      visibility_level: opt(oneOf(VISIBILITIES)),
-      default_branch: opt(str()),
-      avatar: opt(file()),
-    }),
-  }),
+  input: general,
   files: true,
   on: generalPage,
   async submit({ ctx, caller, subject, input: { project } }) {
@@ -153,11 +156,29 @@ const SWITCHES = [
   ['emails_disabled', 'Send no mail about what happens here', undefined],
 ] as const
 
+const level = () => opt(oneOf(['enabled', 'private', 'disabled']))
+const features = z.object({
+  project: z.object({
+    repository_access_level: level(),
+    merge_requests_access_level: level(),
+    issues_access_level: level(),
+    wiki_access_level: level(),
+    snippets_access_level: level(),
+    builds_access_level: level(),
+    forking_access_level: level(),
+    request_access_enabled: unchecked(),
+    public_jobs: unchecked(),
+    lfs_enabled: unchecked(),
+    emails_disabled: unchecked(),
+  }),
+})
+
 export const featuresPage = page({
   at: 'P/-/settings/features',
   access: manage,
   async show({ subject, view }) {
     const { project } = subject
+    const f = fieldsOf(view, features).project
     return {
       title: titled('Features', subject),
       body: (
@@ -168,8 +189,7 @@ export const featuresPage = page({
               {FEATURES.map(([feature, label, hint]) => (
                 <SelectField
                   key={feature}
-                  view={view}
-                  name={`project[${feature}_access_level]`}
+                  {...f[`${feature}_access_level`]}
                   label={label}
                   value={WORDS[project[`${feature}_access_level`]] ?? 'enabled'}
                   choices={FEATURE_CHOICES}
@@ -178,7 +198,7 @@ export const featuresPage = page({
               ))}
             </div>
             {SWITCHES.map(([name, label, hint]) => (
-              <Checkbox key={name} view={view} name={`project[${name}]`} label={label} hint={hint} checked={project[name]} />
+              <Checkbox key={name} {...f[name]} label={label} hint={hint} checked={project[name]} />
             ))}
             <Submit label="Save changes" />
           </FormTag>
@@ -188,27 +208,11 @@ export const featuresPage = page({
   },
 })
 
-const level = () => opt(oneOf(['enabled', 'private', 'disabled']))
-
 export const featuresForm = form({
   at: 'P/-/settings/features',
   method: 'PUT',
   access: manage,
-  input: z.object({
-    project: z.object({
-      repository_access_level: level(),
-      merge_requests_access_level: level(),
-      issues_access_level: level(),
-      wiki_access_level: level(),
-      snippets_access_level: level(),
-      builds_access_level: level(),
-      forking_access_level: level(),
-      request_access_enabled: unchecked(),
-      public_jobs: unchecked(),
-      lfs_enabled: unchecked(),
-      emails_disabled: unchecked(),
-    }),
-  }),
+  input: features,
   on: featuresPage,
   async submit({ ctx, caller, subject, input }) {
     await updateProject(ctx, caller, subject, input.project)
@@ -249,29 +253,48 @@ const LINES = [
   ['issue_branch_template', 'Name of branches made from issues', 'With %{id} and %{title}. Empty: %{id}-%{title}.'],
 ] as const
 
+const mergeRules = z.object({
+  project: z.object({
+    merge_method: opt(oneOf(['merge', 'rebase_merge', 'ff'])),
+    squash_option: opt(oneOf([...SQUASH_OPTIONS])),
+    only_allow_merge_if_pipeline_succeeds: unchecked(),
+    allow_merge_on_skipped_pipeline: unchecked(),
+    only_allow_merge_if_all_discussions_are_resolved: unchecked(),
+    remove_source_branch_after_merge: unchecked(),
+    resolve_outdated_diff_discussions: unchecked(),
+    printing_merge_request_link_enabled: unchecked(),
+    autoclose_referenced_issues: unchecked(),
+    merge_commit_template: text(),
+    squash_commit_template: text(),
+    suggestion_commit_message: text(),
+    issue_branch_template: text(),
+  }),
+})
+
 export const mergeRulesPage = page({
   at: 'P/-/settings/merge_requests',
   access: manage,
   async show({ subject, view }) {
     const { project } = subject
+    const f = fieldsOf(view, mergeRules).project
     return {
       title: titled('Merge requests', subject),
       body: (
         <ProjectSettings view={view} subject={subject} at="-/settings/merge_requests" title="Merge requests">
           <FormTag view={view} action={`${homeOfProject(subject)}/-/settings/merge_requests`} method="PUT">
-            <FormFaults view={view} fields={[...TEMPLATES, ...LINES].map(([name]) => name)} />
+            <FormFaults view={view} />
             <div class="columns">
-              <SelectField view={view} name="project[merge_method]" label="Method" value={project.merge_method} choices={METHODS} />
-              <SelectField view={view} name="project[squash_option]" label="Squash commits" value={project.squash_option} choices={SQUASHES} />
+              <SelectField {...f.merge_method} label="Method" value={project.merge_method} choices={METHODS} />
+              <SelectField {...f.squash_option} label="Squash commits" value={project.squash_option} choices={SQUASHES} />
             </div>
             {RULES.map(([name, label, hint]) => (
-              <Checkbox key={name} view={view} name={`project[${name}]`} label={label} hint={hint} checked={project[name]} />
+              <Checkbox key={name} {...f[name]} label={label} hint={hint} checked={project[name]} />
             ))}
             {TEMPLATES.map(([name, label, hint]) => (
-              <TextField key={name} view={view} name={`project[${name}]`} label={label} hint={hint} value={project[name]} rows={3} class="code" />
+              <TextField key={name} {...f[name]} label={label} hint={hint} value={project[name]} rows={3} class="code" />
             ))}
             {LINES.map(([name, label, hint]) => (
-              <Field key={name} view={view} name={`project[${name}]`} label={label} hint={hint} value={project[name]} />
+              <Field key={name} {...f[name]} label={label} hint={hint} value={project[name]} />
             ))}
             <Submit label="Save changes" />
           </FormTag>
@@ -285,23 +308,7 @@ export const mergeRulesForm = form({
   at: 'P/-/settings/merge_requests',
   method: 'PUT',
   access: manage,
-  input: z.object({
-    project: z.object({
-      merge_method: opt(oneOf(['merge', 'rebase_merge', 'ff'])),
-      squash_option: opt(oneOf([...SQUASH_OPTIONS])),
-      only_allow_merge_if_pipeline_succeeds: unchecked(),
-      allow_merge_on_skipped_pipeline: unchecked(),
-      only_allow_merge_if_all_discussions_are_resolved: unchecked(),
-      remove_source_branch_after_merge: unchecked(),
-      resolve_outdated_diff_discussions: unchecked(),
-      printing_merge_request_link_enabled: unchecked(),
-      autoclose_referenced_issues: unchecked(),
-      merge_commit_template: text(),
-      squash_commit_template: text(),
-      suggestion_commit_message: text(),
-      issue_branch_template: text(),
-    }),
-  }),
+  input: mergeRules,
   on: mergeRulesPage,
   async submit({ ctx, caller, subject, input: { project } }) {
     await updateProject(ctx, caller, subject, {
@@ -374,7 +381,7 @@ export const advancedPage = page({
       title: titled('Advanced settings', subject),
       body: (
         <ProjectSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
-          <FormFaults view={view} fields={waits ? ['full_path'] : ['path', 'namespace', 'full_path']} />
+          <FormFaults view={view} />
           {waits ? (
             <Waiting view={view} subject={subject} />
           ) : (
@@ -428,24 +435,23 @@ export const advancedPage = page({
   },
 })
 
+const newPath = z.object({ project: z.object({ path: orDefault(documented.projectPath(), '') }) })
+
+const transfer = z.object({ project: z.object({ namespace: orDefault(documented.filled(), '') }) })
+
 function Moving({ view, subject, places }: { view: PageView; subject: ProjectSubject; places: string[] }) {
   const { project } = subject
   const home = homeOfProject(subject)
   const others = places.filter((path) => path !== project.namespace.full_path)
+  const { path } = fieldsOf(view, newPath).project
+  const { namespace } = fieldsOf(view, transfer).project
   return (
     <>
       {subject.can('manage_project') && (
         <>
           <h2>Change the path</h2>
           <FormTag view={view} action={`${home}/-/path`} method="PUT">
-            <Field
-              view={view}
-              name="project[path]"
-              label="Path"
-              value={project.path}
-              hint="Clones of the former address go on, until another project has it."
-              required
-            />
+            <Field {...path} label="Path" value={project.path} hint="Clones of the former address go on, until another project has it." />
             <Submit label="Change path" class="" />
           </FormTag>
         </>
@@ -455,7 +461,7 @@ function Moving({ view, subject, places }: { view: PageView; subject: ProjectSub
           <h2>Transfer</h2>
           <p>The project moves to another user or group. Members of the present group lose the access that they have by it.</p>
           <FormTag view={view} action={`${home}/-/transfer`} method="PUT">
-            <Field view={view} name="project[namespace]" label="New namespace" list="namespaces" required />
+            <Field {...namespace} label="New namespace" list="namespaces" />
             <DataList id="namespaces" values={others} />
             <Submit label="Transfer project" class="danger" />
           </FormTag>
@@ -501,7 +507,7 @@ export const pathForm = form({
   at: 'P/-/path',
   method: 'PUT',
   access: manage,
-  input: z.object({ project: z.object({ path: text() }) }),
+  input: newPath,
   on: advancedPage,
   async submit({ ctx, caller, subject, input }) {
     await updateProject(ctx, caller, subject, { path: input.project.path.trim() })
@@ -514,7 +520,7 @@ export const transferForm = form({
   at: 'P/-/transfer',
   method: 'PUT',
   access: onProjectSignedIn('transfer_project'),
-  input: z.object({ project: z.object({ namespace: text() }) }),
+  input: transfer,
   on: advancedPage,
   async submit({ ctx, caller, subject, input }) {
     const refuse = (reason: string) => invalidRecord({ namespace: [reason] })
@@ -577,7 +583,7 @@ export const projectRemoval = form({
   at: 'P',
   method: 'DELETE',
   access: onProjectOrDeletedSignedIn('remove_project'),
-  input: z.object({ full_path: text(), permanently_remove: unchecked() }),
+  input: confirmation,
   on: advancedPage,
   async submit({ ctx, subject, input }) {
     checkTyped(input.full_path, fullPathOf(subject.project))

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
-import { bool, oneOfNumbers, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
+import { bool, oneOfNumbers, opt, orDefault, paging, rowId, searchText } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import {
   changeProtectedBranch,
   listProtectedBranches,
@@ -16,9 +17,10 @@ import { type ProtectedBranch, protectionsOf } from '../../../services/repositor
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
+import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
-import { form, type PageView, page, Redirect } from '../../page.js'
+import { form, page, Redirect } from '../../page.js'
 
 const access = onProjectSignedIn('manage_protection')
 const PER_PAGE = 20
@@ -35,26 +37,22 @@ const WHO = [
 ] as const
 const whoText = (given: number) => WHO.find(({ value }) => value === String(given))?.label.toLowerCase() ?? ''
 
-const BranchFields = ({ view, entry }: { view: PageView; entry?: ProtectedBranch }) => (
-  <>
-    <div class="columns">
-      <SelectField
-        view={view}
-        name="protected_branch[merge_access_level]"
-        label="Who merges"
-        value={String(entry?.merge_level ?? 40)}
-        choices={WHO}
-      />
-      <SelectField view={view} name="protected_branch[push_access_level]" label="Who pushes" value={String(entry?.push_level ?? 40)} choices={WHO} />
-    </div>
-    <Checkbox
-      view={view}
-      name="protected_branch[allow_force_push]"
-      label="Those who push may force push"
-      checked={entry?.allow_force_push ?? false}
-    />
-  </>
-)
+const branchLevels = z.object({ merge_access_level: level(), push_access_level: level(), allow_force_push: orDefault(bool(), false) })
+
+const BranchFields = ({ fields: f, entry }: { fields: Fields<z.infer<typeof branchLevels>>; entry?: ProtectedBranch }) => {
+  return (
+    <>
+      <div class="columns">
+        <SelectField {...f.merge_access_level} label="Who merges" value={String(entry?.merge_level ?? 40)} choices={WHO} />
+        <SelectField {...f.push_access_level} label="Who pushes" value={String(entry?.push_level ?? 40)} choices={WHO} />
+      </div>
+      <Checkbox {...f.allow_force_push} label="Those who push may force push" checked={entry?.allow_force_push ?? false} />
+    </>
+  )
+}
+
+const newBranchProtection = z.object({ protected_branch: branchLevels.extend({ name: orDefault(documented.title(), '') }) })
+const changedBranchProtection = z.object({ protected_branch: branchLevels })
 
 export const protectedBranchesPage = page({
   at: 'P/-/protected_branches',
@@ -63,6 +61,7 @@ export const protectedBranchesPage = page({
   async show({ ctx, subject, input, view }) {
     const { items, total } = await listProtectedBranches(ctx, subject, { search: input.search, page: input.page, per_page: PER_PAGE })
     const at = branches(subject)
+    const f = fieldsOf(view, newBranchProtection).protected_branch
     return {
       title: titled('Protected branches', subject),
       body: (
@@ -96,9 +95,9 @@ export const protectedBranchesPage = page({
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           <h2>Protect a branch</h2>
           <FormTag view={view} action={at}>
-            <FormFaults view={view} fields={['name']} />
-            <Field view={view} name="protected_branch[name]" label="Branch" hint="A name, or a pattern such as release/*." required />
-            <BranchFields view={view} />
+            <FormFaults view={view} />
+            <Field {...f.name} label="Branch" hint="A name, or a pattern such as release/*." />
+            <BranchFields fields={f} />
             <Submit label="Protect" />
           </FormTag>
         </ProjectSettings>
@@ -107,12 +106,10 @@ export const protectedBranchesPage = page({
   },
 })
 
-const fields = { merge_access_level: level(), push_access_level: level(), allow_force_push: orDefault(bool(), false) }
-
 export const branchProtection = form({
   at: 'P/-/protected_branches',
   access,
-  input: z.object({ protected_branch: z.object({ name: orDefault(str(), ''), ...fields }) }),
+  input: newBranchProtection,
   on: protectedBranchesPage,
   async submit({ ctx, subject, input: { protected_branch: entry } }) {
     const { name } = await protectBranch(ctx, subject, { ...entry, name: entry.name.trim() })
@@ -138,7 +135,7 @@ export const protectedBranchPage = page({
         <ProjectSettings view={view} subject={subject} at="-/protected_branches" title={entry.name}>
           <FormTag view={view} action={`${branches(subject)}/${entry.id}`} method="PUT">
             <FormFaults view={view} />
-            <BranchFields view={view} entry={entry} />
+            <BranchFields fields={fieldsOf(view, changedBranchProtection).protected_branch} entry={entry} />
             <Submit label="Save changes" />
           </FormTag>
         </ProjectSettings>
@@ -151,7 +148,7 @@ export const branchProtectionChange = form({
   at: 'P/-/protected_branches/:entry_id',
   method: 'PUT',
   access,
-  input: z.object({ ...byId, protected_branch: z.object(fields) }),
+  input: changedBranchProtection.extend(byId),
   on: protectedBranchPage,
   async submit({ ctx, subject, input: { entry_id, protected_branch: given } }) {
     const { name } = await branchOf(ctx, subject, entry_id)
@@ -173,6 +170,8 @@ export const branchUnprotection = form({
   },
 })
 
+const newTagProtection = z.object({ protected_tag: z.object({ name: orDefault(documented.title(), ''), create_access_level: level() }) })
+
 export const protectedTagsPage = page({
   at: 'P/-/protected_tags',
   access,
@@ -180,6 +179,7 @@ export const protectedTagsPage = page({
   async show({ ctx, subject, input, view }) {
     const { items, total } = await listProtectedTags(ctx, subject, { page: input.page, per_page: PER_PAGE })
     const at = tags(subject)
+    const f = fieldsOf(view, newTagProtection).protected_tag
     return {
       title: titled('Protected tags', subject),
       body: (
@@ -199,9 +199,9 @@ export const protectedTagsPage = page({
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           <h2>Protect a tag</h2>
           <FormTag view={view} action={at}>
-            <FormFaults view={view} fields={['name']} />
-            <Field view={view} name="protected_tag[name]" label="Tag" hint="A name, or a pattern such as v*." required />
-            <SelectField view={view} name="protected_tag[create_access_level]" label="Who creates" value="40" choices={WHO} />
+            <FormFaults view={view} />
+            <Field {...f.name} label="Tag" hint="A name, or a pattern such as v*." />
+            <SelectField {...f.create_access_level} label="Who creates" value="40" choices={WHO} />
             <Submit label="Protect" />
           </FormTag>
         </ProjectSettings>
@@ -213,7 +213,7 @@ export const protectedTagsPage = page({
 export const tagProtection = form({
   at: 'P/-/protected_tags',
   access,
-  input: z.object({ protected_tag: z.object({ name: orDefault(str(), ''), create_access_level: level() }) }),
+  input: newTagProtection,
   on: protectedTagsPage,
   async submit({ ctx, subject, input: { protected_tag: given } }) {
     const { name } = await protectTag(ctx, subject, given.name.trim(), given.create_access_level)

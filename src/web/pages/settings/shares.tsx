@@ -4,7 +4,8 @@ import type { SignedIn } from '../../../access/actor.js'
 import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
-import { clearableDate, oneOfNumbers, opt, orDefault, rowId, str } from '../../../http/params.js'
+import { clearableDate, oneOfNumbers, opt, orDefault, rowId } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { listGroups } from '../../../services/groups/list.js'
 import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
@@ -13,6 +14,7 @@ import { ActionButton, DataList, Field, FormFaults, FormTag, SelectField, Submit
 import { levelChoices, levelName } from '../../components/levels.js'
 import { Row, Rows } from '../../components/list.js'
 import { dayText } from '../../components/time.js'
+import { type Fields, fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
@@ -118,32 +120,36 @@ export async function sharesSection(ctx: Context, caller: SignedIn, subject: Pro
   return <Section kind={isProject ? 'project' : 'group'} at={at} view={view} shares={shares} manages={manages} />
 }
 
+const shareFields = (levels: number[]) => z.object({ group_access: orDefault(oneOfNumbers(levels), 30), expires_at: opt(clearableDate()) })
+
 interface FieldsProps {
-  view: PageView
+  fields: Fields<z.infer<ReturnType<typeof shareFields>>>
   levels: number[]
   hint: string
   share?: Shown
 }
 
-const ShareFields = ({ view, levels, hint, share }: FieldsProps) => (
-  <>
-    <SelectField
-      view={view}
-      name="share[group_access]"
-      label="Highest role"
-      value={String(share?.group_access_level ?? 30)}
-      choices={levelChoices(levels)}
-      hint={hint}
-    />
-    <Field view={view} name="share[expires_at]" label="Until" type="date" value={share?.expires_at} hint="Empty: for good." />
-  </>
-)
+const ShareFields = ({ fields: f, levels, hint, share }: FieldsProps) => {
+  return (
+    <>
+      <SelectField
+        {...f.group_access}
+        label="Highest role"
+        value={String(share?.group_access_level ?? 30)}
+        choices={levelChoices(levels)}
+        hint={hint}
+      />
+      <Field {...f.expires_at} label="Until" value={share?.expires_at} hint="Empty: for good." />
+    </>
+  )
+}
 
 function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, levels, hint, ...act }: Sharing<Subject>) {
   const at = `${of.at}/group_links` as const
   const home = (subject: Subject) => `${of.home(subject)}/-/group_links`
   const members = (subject: Subject) => `${of.home(subject)}/-/${of.members}`
-  const fields = { group_access: orDefault(oneOfNumbers(levels), 30), expires_at: opt(clearableDate()) }
+  const newShare = z.object({ share: shareFields(levels).extend({ group: orDefault(documented.filled(), '') }) })
+  const changedShare = z.object({ share: shareFields(levels) })
   const byGroup = { group_id: rowId() }
 
   const newSharePage = page({
@@ -154,6 +160,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
       const { items: own } = await listGroups(ctx, caller, filter)
       const { fullPath } = of.source(subject)
       const offered = own.filter(({ full_path }) => !`${fullPath}/`.startsWith(`${full_path}/`))
+      const f = fieldsOf(view, newShare).share
       return {
         title: `Share with a group · ${of.source(subject).name}`,
         body: (
@@ -161,10 +168,10 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
             <div class="page-form">
               <h1>Share with a group</h1>
               <FormTag view={view} action={home(subject)}>
-                <FormFaults view={view} fields={['group', 'group_access', 'expires_at']} />
-                <Field view={view} name="share[group]" label="Group" list="groups" hint="Its path." autofocus required />
+                <FormFaults view={view} />
+                <Field {...f.group} label="Group" list="groups" hint="Its path." autofocus />
                 <DataList id="groups" values={offered.map(({ full_path }) => full_path)} />
-                <ShareFields view={view} levels={levels} hint={hint} />
+                <ShareFields fields={f} levels={levels} hint={hint} />
                 <Submit label={`Share ${of.kind}`} />
               </FormTag>
             </div>
@@ -177,7 +184,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
   const shareForm = form({
     at,
     access,
-    input: z.object({ share: z.object({ group: orDefault(str(), ''), ...fields }) }),
+    input: newShare,
     on: newSharePage,
     async submit({ ctx, caller, subject, input: { share } }) {
       const { group } = await getGroupFor(ctx, caller, share.group.trim()).catch((error: unknown) => {
@@ -202,8 +209,8 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
             <div class="page-form">
               <h1>{share.group_full_path}</h1>
               <FormTag view={view} action={`${home(subject)}/${share.group_id}`} method="PUT">
-                <FormFaults view={view} fields={['group_access', 'expires_at']} />
-                <ShareFields view={view} levels={levels} hint={hint} share={share} />
+                <FormFaults view={view} />
+                <ShareFields fields={fieldsOf(view, changedShare).share} levels={levels} hint={hint} share={share} />
                 <Submit label="Save changes" />
               </FormTag>
             </div>
@@ -217,7 +224,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     at: `${at}/:group_id`,
     method: 'PUT',
     access,
-    input: z.object({ ...byGroup, share: z.object(fields) }),
+    input: changedShare.extend(byGroup),
     on: sharePage,
     async submit({ ctx, subject, input: { group_id, share } }) {
       await act.change(ctx, subject, { group_id, ...share })

@@ -1,15 +1,26 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { bool, orDefault, paging, str } from '../../../http/params.js'
+import * as documented from '../../../http/texts.js'
 import { createVariable, deleteVariable, getVariable, listVariables, updateVariable } from '../../../services/projects/variables.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { type Control, fieldsOf } from '../../fields.js'
 import { form, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 
 const PER_PAGE = 20
 const byKey = { key: z.string() }
 const SECRET = { 'cache-control': 'no-store' }
+
+const contents = z.object({ value: orDefault(str(), ''), protected: orDefault(bool(), false) })
+const changedVariable = z.object({ variable: contents })
+
+const newVariable = z.object({ variable: contents.extend({ key: orDefault(documented.filled(), '') }) })
+
+const ProtectedBox = ({ field, checked }: { field: Control<boolean>; checked: boolean }) => (
+  <Checkbox {...field} label="Protected" hint="Meant for protected branches and tags; the API says so." checked={checked} />
+)
 
 /** Variables, whose values are shown one at a time, on demand (WB-155). */
 function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
@@ -23,6 +34,7 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     input: z.object({ page: paging.page }),
     async show({ ctx, subject, input, view }) {
       const { items, total } = await listVariables(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
+      const f = fieldsOf(view, newVariable).variable
       return {
         title: `Variables · ${of.source(subject).name}`,
         body: (
@@ -50,10 +62,10 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
             <h2>New variable</h2>
             <FormTag view={view} action={list(subject)}>
-              <FormFaults view={view} fields={['key', 'value']} />
-              <Field view={view} name="variable[key]" label="Key" hint="Letters, digits and _." autocomplete="off" required />
-              <TextField view={view} name="variable[value]" label="Value" rows={3} class="code" spellcheck={false} />
-              <ProtectedBox view={view} checked={false} />
+              <FormFaults view={view} />
+              <Field {...f.key} label="Key" hint="Letters, digits and _." autocomplete="off" />
+              <TextField {...f.value} label="Value" rows={3} class="code" spellcheck={false} />
+              <ProtectedBox field={f.protected} checked={false} />
               <Submit label="Add variable" />
             </FormTag>
           </of.Frame>
@@ -62,22 +74,13 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     },
   })
 
-  const ProtectedBox = ({ view, checked }: { view: Parameters<typeof Checkbox>[0]['view']; checked: boolean }) => (
-    <Checkbox
-      view={view}
-      name="variable[protected]"
-      label="Protected"
-      hint="Meant for protected branches and tags; the API says so."
-      checked={checked}
-    />
-  )
-
   const variablePage = page({
     at: `${at}/:key`,
     access,
     input: z.object(byKey),
     async show({ ctx, subject, input, view }) {
       const variable = await getVariable(ctx, of.source(subject), input.key)
+      const f = fieldsOf(view, changedVariable).variable
       return {
         title: `${variable.key} · ${of.source(subject).name}`,
         headers: SECRET,
@@ -86,8 +89,8 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
             <FormTag view={view} action={`${list(subject)}/${variable.key}`} method="PUT">
               <FormFaults view={view} />
               {variable.value === null && <p class="flash alert">The value cannot be decrypted. Set it again.</p>}
-              <TextField view={view} name="variable[value]" label="Value" value={variable.value} rows={6} class="code" spellcheck={false} />
-              <ProtectedBox view={view} checked={variable.protected} />
+              <TextField {...f.value} label="Value" value={variable.value} rows={6} class="code" spellcheck={false} />
+              <ProtectedBox field={f.protected} checked={variable.protected} />
               <Submit label="Save changes" />
             </FormTag>
           </of.Frame>
@@ -96,12 +99,10 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     },
   })
 
-  const fields = { value: orDefault(str(), ''), protected: orDefault(bool(), false) }
-
   const addition = form({
     at,
     access,
-    input: z.object({ variable: z.object({ key: orDefault(str(), ''), ...fields }) }),
+    input: newVariable,
     on: variablesPage,
     async submit({ ctx, subject, input: { variable } }) {
       const { key } = await createVariable(ctx, of.source(subject), variable)
@@ -113,7 +114,7 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     at: `${at}/:key`,
     method: 'PUT',
     access,
-    input: z.object({ ...byKey, variable: z.object(fields) }),
+    input: changedVariable.extend(byKey),
     on: variablePage,
     async submit({ ctx, subject, input: { key, variable } }) {
       await updateVariable(ctx, of.source(subject), key, variable)
