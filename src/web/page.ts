@@ -130,24 +130,34 @@ export interface PageCall<Subject, Signed extends boolean, Input> {
   view: PageView
 }
 
-/**
- * A page or a form as data, like an endpoint of the API. `at` is its address: `/users/sign_in`, or below a project `P`, a
- * group `G` or a user `U`, as `P/-/tree/*`. Read by `site.ts`, `call.ts` and tests.
- */
-export interface Page {
+/** What keeps a caller out of all pages and forms but those that say that they are open then (WB-13, WB-24). */
+export type CallerState = 'password_expired' | 'second_factor_missing'
+
+/** What a page and a form say about themselves beside what they do; `test/policies.txt` has it all. */
+interface Declared {
+  /** The address: `/users/sign_in`, or below a project `P`, a group `G` or a user `U`, as `P/-/tree/*`. */
   at: string
   access: Access
   input: z.ZodObject
+  /**
+   * It is about the account, with its keys, tokens and passwords: closed to an administrator who acts as the user
+   * (WB-203). What has no subject but the signed-in user says yes or no.
+   */
+  ownerOnly?: boolean | undefined
+  /** In which states of the caller it is open; by default in none. */
+  openWhen?: readonly CallerState[] | undefined
+}
+
+/** A page as data, like an endpoint of the API. Read by `site.ts`, `call.ts`, `paths.ts` and tests. */
+export interface Page extends Declared {
   show(call: PageCall<unknown, boolean, unknown>): Promise<Answer>
 }
 
 export type FormMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-export interface Form {
-  at: string
+/** A form as data. */
+export interface Form extends Declared {
   method: FormMethod
-  access: Access
-  input: z.ZodObject
   /** Takes files, and so bodies of the configured maximum size. */
   files?: boolean | undefined
   /** It carries a secret of its own, or does nothing that another site could want: it needs no form token (WB-5). */
@@ -161,6 +171,8 @@ export interface Form {
 export const page = <Subject, Signed extends boolean, Input extends z.ZodObject = typeof NO_INPUT>(declaration: {
   at: string
   access: Access<Subject, Signed>
+  ownerOnly?: boolean
+  openWhen?: Page['openWhen']
   input?: Input
   show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
 }) => ({ input: NO_INPUT, ...declaration }) as Page
@@ -170,6 +182,8 @@ export const form = <Subject, Signed extends boolean, Input extends z.ZodObject 
   at: string
   method?: FormMethod
   access: Access<Subject, Signed>
+  ownerOnly?: boolean
+  openWhen?: Form['openWhen']
   input?: Input
   files?: boolean
   ownProof?: boolean

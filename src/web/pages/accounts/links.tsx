@@ -46,6 +46,7 @@ const confirmation_token = token()
 export const confirmationPage = page({
   at: CONFIRMATION,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ confirmation_token }),
   async show({ ctx, input, view }) {
     const link = await findLink(ctx, 'confirm', input.confirmation_token)
@@ -73,6 +74,7 @@ export const confirmationPage = page({
 export const confirmationForm = form({
   at: CONFIRMATION,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ confirmation_token }),
   ownProof: true,
   async submit({ ctx, input, view }) {
@@ -88,6 +90,7 @@ const reset_password_token = token()
 export const passwordPage = page({
   at: PASSWORD,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ reset_password_token }),
   async show({ ctx, input, view }) {
     if (!(await findLink(ctx, 'reset', input.reset_password_token))) return badLink(ctx, view, '/users/password/new')
@@ -122,6 +125,7 @@ export const passwordPage = page({
 export const passwordForm = form({
   at: PASSWORD,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ reset_password_token, password: orDefault(str(), '') }),
   ownProof: true,
   on: passwordPage,
@@ -143,6 +147,7 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
   const shown = page({
     at,
     access: anyone,
+    ownerOnly: true,
     async show({ ctx, view }) {
       if (!ctx.mail) throw noSuchRoute()
       return {
@@ -168,6 +173,7 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
   const asked = form({
     at,
     access: anyone,
+    ownerOnly: true,
     input: z.object({ email: orDefault(str(), '') }),
     ownProof: true,
     on: shown,

@@ -19,6 +19,7 @@ const answer = { challenge: orDefault(str(), ''), device_response: orDefault(str
 export const secondFactorPage = page({
   at: AT,
   access: anyone,
+  ownerOnly: true,
   input: z.object(returnTo),
   async show({ ctx, input, view }) {
     const to = localPath(input.return_to)
@@ -58,6 +59,7 @@ export const secondFactorPage = page({
 export const secondFactorForm = form({
   at: AT,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ ...returnTo, ...answer, user: z.object({ otp_attempt: orDefault(str(), '') }).optional() }),
   on: secondFactorPage,
   async submit({ ctx, input, view }) {
@@ -79,6 +81,7 @@ const PASSKEY = '/users/sign_in/passkey'
 export const passkeyPage = page({
   at: PASSKEY,
   access: anyone,
+  ownerOnly: true,
   input: z.object(returnTo),
   async show({ ctx, input, view }) {
     const to = localPath(input.return_to)
@@ -111,6 +114,7 @@ export const passkeyPage = page({
 export const passkeyForm = form({
   at: PASSKEY,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ ...returnTo, ...answer }),
   on: passkeyPage,
   async submit({ ctx, input, view }) {

@@ -27,6 +27,7 @@ const returnTo = { return_to: opt(str()) }
 export const signInPage = page({
   at: PATH,
   access: anyone,
+  ownerOnly: true,
   input: z.object(returnTo),
   async show({ ctx, caller, input, view }) {
     const to = localPath(input.return_to)
@@ -92,6 +93,7 @@ export const signInPage = page({
 export const signInForm = form({
   at: PATH,
   access: anyone,
+  ownerOnly: true,
   input: z.object({
     ...returnTo,
     user: z.object({ login: str(), password: str(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
@@ -129,6 +131,8 @@ export function enter(
 export const signOutForm = form({
   at: '/users/sign_out',
   access: signedIn,
+  ownerOnly: false,
+  openWhen: ['password_expired', 'second_factor_missing'],
   async submit({ ctx, view }) {
     const provider = view.session && (await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id))
     const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path

@@ -20,6 +20,7 @@ const FIELDS = ['name', 'username', 'email', 'password']
 export const signUpPage = page({
   at: AT,
   access: anyone,
+  ownerOnly: true,
   async show({ ctx, view }) {
     if (view.viewer) return new Redirect('/')
     const { settings } = view
@@ -98,6 +99,7 @@ const account = z.object({
 export const signUpForm = form({
   at: '/users',
   access: anyone,
+  ownerOnly: true,
   // clients of the original send either name
   input: z.object({
     user: account.optional(),
@@ -126,6 +128,7 @@ const ALMOST = '/users/almost_there'
 export const almostTherePage = page({
   at: ALMOST,
   access: anyone,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     if (view.viewer) return new Redirect('/')
     const { settings, links } = view

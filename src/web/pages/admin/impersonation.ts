@@ -24,6 +24,7 @@ export const impersonationEnd = form({
   at: '/-/impersonation',
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: false,
   async submit({ ctx, view: { session } }) {
     if (!session?.impersonator) throw notFound()
     await stopImpersonation(ctx, session)

@@ -29,6 +29,7 @@ const mine = (at: string, title: string, filter: { membership?: boolean; starred
   page({
     at,
     access: signedIn,
+    ownerOnly: false,
     input,
     async show({ ctx, caller, input: { page: number, name }, view }) {
       const wanted = { ...filter, search: name, order_by: 'last_activity_at', sort: 'desc', page: number, per_page: PER_PAGE } as const
@@ -64,6 +65,7 @@ export const starredPage = mine('/dashboard/projects/starred', 'Starred projects
 export const ownActivityPage = page({
   at: '/dashboard/activity',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ page: paging.page }),
   async show({ ctx, caller, input: { page: number }, view }) {
     const { items, total } = await listOwnEvents(ctx, caller, { all: true, sort: 'desc', page: number, per_page: PER_PAGE })

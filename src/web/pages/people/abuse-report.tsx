@@ -10,6 +10,7 @@ import { form, page, Redirect } from '../../page.js'
 export const abuseReportPage = page({
   at: '/abuse_reports/new',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ user_id: rowId() }),
   async show({ ctx, input, view }) {
     const user = await reportable(ctx, input.user_id)
@@ -36,6 +37,7 @@ export const abuseReportPage = page({
 export const abuseReportForm = form({
   at: '/abuse_reports',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ user_id: rowId(), message: orDefault(str(), '') }),
   on: abuseReportPage,
   async submit({ ctx, caller, input }) {

@@ -199,6 +199,7 @@ const listed = (at: string, title: string, load: typeof listOwnSnippets, empty: 
   page({
     at,
     access: signedIn,
+    ownerOnly: false,
     input: z.object({ page: paging.page }),
     async show({ ctx, caller, input, view }) {
       const { items, total } = await load(ctx, caller, { page: input.page, per_page: PER_PAGE })
@@ -251,6 +252,7 @@ export const personalSnippetPage = page({
 export const newPersonalPage = page({
   at: '/-/snippets/new',
   access: signedIn,
+  ownerOnly: false,
   async show({ view }) {
     return {
       title: 'New snippet',
@@ -270,6 +272,7 @@ export const newPersonalPage = page({
 export const newPersonal = form({
   at: '/-/snippets',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ snippet: fields }),
   files: true,
   on: newPersonalPage,

@@ -27,6 +27,7 @@ const ALLOWED = '/oauth/authorized_applications'
 export const applicationsPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [allowed, own] = await Promise.all([listAllowed(ctx, caller.user.id), listOwnApplications(ctx, caller.user.id)])
     const mayRegister = view.settings.user_oauth_applications
@@ -85,6 +86,7 @@ export const applicationsPage = page({
 export const ownApplicationsPage = page({
   at: OWN,
   access: signedIn,
+  ownerOnly: true,
   show: async () => new Redirect(AT),
 })
 
@@ -145,6 +147,7 @@ const given = z.object({ doorkeeper_application: applicationFields })
 export const applicationForm = form({
   at: OWN,
   access: signedIn,
+  ownerOnly: true,
   input: given,
   on: applicationsPage,
   async submit({ ctx, caller, input, view }) {
@@ -159,6 +162,7 @@ const byId = { application_id: rowId() }
 export const applicationPage = page({
   at: `${OWN}/:application_id`,
   access: signedIn,
+  ownerOnly: true,
   input: z.object(byId),
   async show({ ctx, caller, input, view }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
@@ -181,6 +185,7 @@ export const applicationChange = form({
   at: `${OWN}/:application_id`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: given.extend(byId),
   on: applicationPage,
   async submit({ ctx, caller, input }) {
@@ -194,6 +199,7 @@ export const secretRenewal = form({
   at: `${OWN}/:application_id/renew_secret`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: z.object(byId),
   async submit({ ctx, caller, input, view }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
@@ -205,6 +211,7 @@ export const applicationRemoval = form({
   at: `${OWN}/:application_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await removeApplication(ctx, input.application_id, caller.user.id)
@@ -216,6 +223,7 @@ export const applicationRevocation = form({
   at: `${ALLOWED}/:application_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await revokeAllowed(ctx, caller.user.id, input.application_id)

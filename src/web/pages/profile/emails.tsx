@@ -15,6 +15,7 @@ const byId = z.object({ email_id: rowId() })
 export const emailsPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [user, { items }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     return {
@@ -69,6 +70,7 @@ export const emailsPage = page({
 export const emailForm = form({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ email: z.object({ email: orDefault(str(), '') }) }),
   on: emailsPage,
   async submit({ ctx, caller, input }) {
@@ -81,6 +83,7 @@ export const emailRemoval = form({
   at: `${AT}/:email_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   async submit({ ctx, caller, input }) {
     const row = await findEmail(ctx, caller.user, input.email_id)
@@ -93,6 +96,7 @@ export const emailConfirmation = form({
   at: `${AT}/:email_id/resend_confirmation_instructions`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   on: emailsPage,
   async submit({ ctx, caller, input }) {
@@ -107,6 +111,7 @@ export const mainEmail = form({
   at: `${AT}/:email_id/main`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   on: emailsPage,
   async submit({ ctx, caller, input }) {

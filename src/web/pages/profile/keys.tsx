@@ -17,6 +17,7 @@ const ALL = { page: 1, per_page: 100 }
 export const sshKeysPage = page({
   at: SSH,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const { items } = await listKeys(ctx, caller.user, ALL)
     return {
@@ -79,6 +80,7 @@ const commentOf = (line: string) => line.trim().split(/\s+/).slice(2).join(' ')
 export const sshKeyForm = form({
   at: SSH,
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ key: z.object({ key: orDefault(str(), ''), title: orDefault(str(), ''), expires_at: opt(date()) }) }),
   on: sshKeysPage,
   async submit({ ctx, caller, input: { key: given } }) {
@@ -92,6 +94,7 @@ export const sshKeyRemoval = form({
   at: `${SSH}/:key_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   async submit({ ctx, caller, input }) {
     const key = await findKey(ctx, caller.user, input.key_id)
@@ -103,6 +106,7 @@ export const sshKeyRemoval = form({
 export const gpgKeysPage = page({
   at: GPG,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const { items } = await listGpgKeys(ctx, caller.user, ALL)
     return {
@@ -151,6 +155,7 @@ export const gpgKeysPage = page({
 export const gpgKeyForm = form({
   at: GPG,
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ gpg_key: z.object({ key: orDefault(str(), '') }) }),
   on: gpgKeysPage,
   async submit({ ctx, caller, input }) {
@@ -163,6 +168,7 @@ export const gpgKeyRemoval = form({
   at: `${GPG}/:key_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   async submit({ ctx, caller, input }) {
     await removeGpgKey(ctx, caller.user, await findGpgKey(ctx, caller.user, input.key_id))

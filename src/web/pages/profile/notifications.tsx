@@ -36,6 +36,7 @@ const EVENTS: Record<MailEvent, string> = {
 export const notificationsPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [setting, { items }] = await Promise.all([
       showNotificationSetting(ctx, caller.user, 'everything'),
@@ -77,6 +78,7 @@ export const notificationsForm = form({
   at: AT,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({
     level: opt(oneOf(['disabled', 'participating', 'watch', 'mention', 'custom'])),
     notification_email: opt(str()),

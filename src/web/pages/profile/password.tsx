@@ -28,6 +28,7 @@ const Fields = ({ view, action, method }: { view: PageView; action: string; meth
 export const ownPasswordPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, view }) {
     return {
       title: 'Password',
@@ -50,6 +51,8 @@ export const ownPasswordPage = page({
 export const expiredPasswordPage = page({
   at: EXPIRED,
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['password_expired'],
   async show({ view }) {
     if (!view.session?.passwordExpired) return new Redirect(AT)
     return {
@@ -79,6 +82,8 @@ const changing = (method: 'PUT' | 'POST', on: typeof ownPasswordPage, to: string
     at: '/-/profile/password',
     method,
     access: signedIn,
+    ownerOnly: true,
+    openWhen: ['password_expired'],
     input,
     on,
     async submit({ ctx, caller, input: { user }, view }) {
@@ -96,6 +101,7 @@ export const removalForm = form({
   at: '/users',
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ password: orDefault(str(), ''), username: orDefault(str(), '') }),
   on: accountPage,
   async submit({ ctx, caller, input: { password, username } }) {

@@ -29,6 +29,7 @@ const FIELDS = ['name', 'avatar', 'public_email', 'bio', 'location', 'organizati
 export const profilePage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [user, { items: emails }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     const addresses = [user.email, ...emails.filter(({ confirmed_at }) => confirmed_at !== null).map(({ email }) => email)]
@@ -82,6 +83,7 @@ export const profileForm = form({
   at: AT,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({
     user: z.object({
       name: text,
@@ -110,6 +112,7 @@ export const avatarRemoval = form({
   at: '/-/profile/avatar',
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   async submit({ ctx, caller }) {
     await removeAvatar(ctx, 'user', caller.user.id)
     return new Redirect(AT, { notice: 'Your picture is removed.' })
@@ -121,6 +124,7 @@ const ACCOUNT = '/-/profile/account'
 export const accountPage = page({
   at: ACCOUNT,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const { password_hash } = await getUser(ctx, caller.user.id)
     return {
@@ -165,6 +169,7 @@ export const usernameForm = form({
   at: '/-/profile/update_username',
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ user: z.object({ username: orDefault(str(), '') }) }),
   on: accountPage,
   async submit({ ctx, caller, input }) {

@@ -40,6 +40,8 @@ const FIELDS = ['pin_code', 'current_password', 'password', 'name', 'key_passwor
 export const ownSecondFactorPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   input: z.object({ setup: opt(str()) }),
   async show({ ctx, caller, input, view }) {
     if (view.session?.twoFactor) {
@@ -227,6 +229,8 @@ const codesPage = (view: PageView, title: string, codes: string[]): Html => ({
 export const enablingForm = form({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   input: z.object({ setup: orDefault(str(), ''), pin_code: orDefault(str(), ''), current_password: orDefault(str(), '') }),
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input, view }) {
@@ -239,6 +243,7 @@ export const enablingForm = form({
 export const recoveryCodesForm = form({
   at: `${AT}/codes`,
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ password: orDefault(str(), '') }),
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input, view }) {
@@ -250,6 +255,8 @@ export const disablingForm = form({
   at: AT,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   input: z.object({ current_password: orDefault(str(), '') }),
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
@@ -262,6 +269,8 @@ export const skippingForm = form({
   at: `${AT}/skip`,
   method: 'PATCH',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   async submit({ ctx, view }) {
     const demand = view.session?.demand
     if (!view.session || !demand) throw conflict('No second factor is demanded')
@@ -274,6 +283,7 @@ export const skippingForm = form({
 export const securityKeyForm = form({
   at: `${AT}/keys`,
   access: signedIn,
+  ownerOnly: true,
   input: z.object({
     name: orDefault(str(), ''),
     key_password: orDefault(str(), ''),
@@ -292,6 +302,7 @@ export const securityKeyRemoval = form({
   at: `${AT}/keys/:key_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ key_id: rowId(), removal_password: orDefault(str(), '') }),
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {

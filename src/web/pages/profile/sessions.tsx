@@ -25,6 +25,7 @@ export function agentText(header: string): string {
 export const sessionsPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const sessions = await listSessions(ctx, caller.user.id)
     return {
@@ -68,6 +69,7 @@ export const sessionEnd = form({
   at: `${AT}/:session_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ session_id: rowId() }),
   async submit({ ctx, caller, input }) {
     await endSession(ctx, caller.user, input.session_id)

@@ -18,6 +18,7 @@ const DAY_MS = 86_400_000
 export const tokensPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   // a program leads here with the name and the scopes that it wants
   input: z.object({ name: opt(str()), scopes: opt(str()), page: paging.page }),
   async show({ ctx, caller, input, view }) {
@@ -101,6 +102,7 @@ export const tokensPage = page({
 export const tokenForm = form({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   input: z.object({
     personal_access_token: z.object({ name: orDefault(str(), ''), expires_at: opt(date()), scopes: orDefault(list(str()), []) }),
   }),
@@ -139,6 +141,7 @@ export const feedTokenReset = form({
   at: '/-/profile/reset_feed_token',
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   async submit({ ctx, caller }) {
     await resetFeedToken(ctx, caller)
     return new Redirect(AT, { notice: 'The token for feeds is another one now. Feed readers need it.' })
@@ -149,6 +152,7 @@ export const tokenRevocation = form({
   at: `${AT}/:token_id/revoke`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ token_id: rowId() }),
   async submit({ ctx, caller, input }) {
     // an administrator revokes the tokens of others elsewhere

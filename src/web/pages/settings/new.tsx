@@ -53,6 +53,7 @@ const Ways = ({ view, ways, way, within }: { view: PageView; ways: [Way, string]
 export const newProjectPage = page({
   at: '/projects/new',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ namespace_id: opt(rowId()), from: opt(oneOf(['template', 'url', 'archive'])) }),
   async show({ ctx, caller, input, view }) {
     const { user } = caller
@@ -168,6 +169,7 @@ function contentsOf({ archive, import_url, template_project_id: template, initia
 export const newProjectForm = form({
   at: '/projects',
   access: signedIn,
+  ownerOnly: false,
   files: true,
   input: z.object({
     project: z.object({
@@ -199,6 +201,7 @@ export const newProjectForm = form({
 export const newGroupPage = page({
   at: '/groups/new',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ parent_id: opt(rowId()) }),
   async show({ ctx, caller, input, view }) {
     const groups = await placesFor(ctx, caller, 'subgroup', input.parent_id)
@@ -246,6 +249,7 @@ export const newGroupPage = page({
 export const newGroupForm = form({
   at: '/groups',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({
     group: z.object({
       name: orDefault(str(), ''),
