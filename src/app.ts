@@ -23,7 +23,7 @@ import { pathOfRouter, urlForRouter } from './lib/text/byte-path.js'
 import { asUnavailable } from './lib/unavailable.js'
 import { serveFeed } from './routes/addresses/feeds.js'
 import { asksForGoImport, sendGoImport } from './routes/addresses/go-get.js'
-import { addressOf, serveAddress } from './routes/addresses/index.js'
+import { addressOf, leftToPrograms, serveAddress } from './routes/addresses/index.js'
 import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
@@ -57,6 +57,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. The application does not start with a route that has no policy (SEC-6). */
     policy?: string
+    /** Beginnings of addresses that crawlers are asked to leave alone. */
+    robots?: readonly string[]
     /** Names of parameters that are paths, whose bytes need not be UTF-8 (RF-109). */
     paths?: ReadonlySet<string>
   }
@@ -80,8 +82,10 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const app = createServer(ctx, requestId)
   const site = openSite(ctx)
+  const robots = new Set<string>(leftToPrograms)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
+    for (const beginning of config.robots ?? []) robots.add(beginning)
   })
   const refuseOthers = refuseOtherMethods(app)
   initRequests(app)
@@ -116,7 +120,7 @@ export async function buildApp(
     metricsRoute(scope, ctx)
     oauthRoutes(scope, ctx)
     avatarRoutes(scope, ctx)
-    site.register(scope)
+    site.register(scope, robots)
     const queues = largeCallQueues(ctx)
     for (const section of sections) scope.register(family, { prefix: '/api/v4', ctx, queues, ...section })
     referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))

@@ -7,9 +7,20 @@ import { testApp } from './support/app.js'
 
 const t = testApp()
 
-/** What a page or form declares about who gets it, and when. */
-const factsOf = ({ access, ownerOnly, openWhen = [] }: Page | Form) =>
-  [access.rule, ownerOnly && 'owner only', openWhen.length > 0 && `open when ${openWhen.join(' or ')}`].filter(Boolean).join('; ')
+/** What a page or form declares about who gets it, when, and at which other addresses. */
+function factsOf(declared: Page | Form): string {
+  const { access, ownerOnly, openWhen } = declared
+  const { formerly, robots } = 'show' in declared ? declared : {}
+  return [
+    access.rule,
+    ownerOnly && 'owner only',
+    openWhen && `open when ${openWhen.join(' or ')}`,
+    formerly && `formerly ${formerly.join(' and ')}`,
+    robots && `robots: ${robots}`,
+  ]
+    .filter(Boolean)
+    .join('; ')
+}
 
 describe('permissions of all routes (SEC-6)', () => {
   it('is written down for every endpoint, page and form, so that a changed permission shows in the diff', async () => {

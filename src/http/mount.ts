@@ -49,7 +49,7 @@ export const family: FastifyPluginCallback<FamilyOptions> = (app, { ctx, queues,
       method: method as HTTPMethods,
       exposeHeadRoute: method === 'GET' && !ownHead,
       url: path,
-      config: { policy: access.rule, paths },
+      config: { policy: access.rule, paths, robots: ['/api'] },
       onRequest: (request, reply, next) => {
         readPathParameters(request.params as ParameterBag, paths)
         request.admit = () => admit(ctx, declared, request, reply)

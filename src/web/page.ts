@@ -150,6 +150,10 @@ interface Declared {
 
 /** A page as data, like an endpoint of the API. Read by `site.ts`, `call.ts`, `paths.ts` and tests. */
 export interface Page extends Declared {
+  /** Older and later addresses of a page at a fixed address, which lead to it (SEC-336). */
+  formerly?: readonly string[] | undefined
+  /** Crawlers are asked to leave it alone, with all whose address begins as it does, up to its first parameter. */
+  robots?: 'disallow' | undefined
   show(call: PageCall<unknown, boolean, unknown>): Promise<Answer>
 }
 
@@ -173,6 +177,8 @@ export const page = <Subject, Signed extends boolean, Input extends z.ZodObject 
   access: Access<Subject, Signed>
   ownerOnly?: boolean
   openWhen?: Page['openWhen']
+  formerly?: Page['formerly']
+  robots?: Page['robots']
   input?: Input
   show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
 }) => ({ input: NO_INPUT, ...declaration }) as Page

@@ -38,24 +38,12 @@ const ROUTER = { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxPar
 /** Parts of the path of a project that are looked at: groups have at most 20 levels. */
 const MAX_PARTS = 24
 
-/** Older and later addresses of the pages of an account, which lead to the present ones. */
-const ACCOUNT_ADDRESSES = [
-  ['/-/user_settings/profile', '/-/profile'],
-  ['/-/user_settings/password', '/-/profile/password/edit'],
-  ['/-/user_settings/password/edit', '/-/profile/password/edit'],
-  ['/-/user_settings/personal_access_tokens', '/-/profile/personal_access_tokens'],
-  ['/-/user_settings/ssh_keys', '/-/profile/keys'],
-  ['/-/user_settings/gpg_keys', '/-/profile/gpg_keys'],
-  ['/-/user_settings/active_sessions', '/-/profile/active_sessions'],
-  ['/-/user_settings/applications', '/-/profile/applications'],
-] as const
-
 /** Finds the page or form of a path (WB-2). */
 export class Paths {
   /** Places whose address is fixed but for parameters of one part. */
   readonly fixed = new Map<string, Place>()
-  /** Addresses of pages that lead to the one that they have now. */
-  readonly moved: [string, string, Page][] = []
+  /** The pages at fixed addresses that were at others. */
+  readonly moved: readonly Page[]
   readonly #below: Record<Kind, ReturnType<typeof findMyWay>> = { P: findMyWay(ROUTER), G: findMyWay(ROUTER), U: findMyWay(ROUTER) }
 
   constructor(pages: readonly Page[], forms: readonly Form[]) {
@@ -68,16 +56,13 @@ export class Paths {
     for (const page of pages) placeAt(page.at).page = page
     for (const form of forms) placeAt(form.at).forms.set(form.method, form)
     for (const [at, place] of places) this.#add(at, place)
-    for (const [from, to] of ACCOUNT_ADDRESSES) {
-      const page = this.fixed.get(to)?.page
-      if (page) this.moved.push([from, to, page])
-    }
+    this.moved = pages.filter(({ formerly }) => formerly)
+    for (const { at } of this.moved) if (!at.startsWith('/')) throw new Error(`${at} is below a path, whose pages have no \`formerly\``)
   }
 
   #add(at: string, place: Place): void {
     if (at.startsWith('/')) {
       this.fixed.set(at, place)
-      if (place.page && /^\/-\/(?:profile|snippets)/.test(at)) this.moved.push([at.slice(2), at, place.page])
       return
     }
     const below = this.#below[at.charAt(0) as Kind]

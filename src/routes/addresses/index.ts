@@ -39,6 +39,8 @@ interface Address<Subject = unknown, Signed extends boolean = boolean> {
   /** The GET of the API whose credentials and scopes it takes. */
   like: string
   access: Access<Subject, Signed>
+  /** Crawlers are asked to leave all of its addresses alone. */
+  robots?: 'disallow'
   answer(call: Call<Subject, Signed>): Promise<Content>
 }
 
@@ -101,6 +103,7 @@ export const addresses: Address[] = [
     pattern: /^(?<file>[\s\S]+)$/,
     like: '/projects/:id/repository/files/:file_path/raw',
     access: onProject('download_code'),
+    robots: 'disallow',
     async answer({ ctx, subject, params, query, signal }) {
       const { id, path, size, type, open } = await openRaw(ctx, subject, params['file'] as string, signal)
       const name = path.slice(path.lastIndexOf('/') + 1)
@@ -108,7 +111,10 @@ export const addresses: Address[] = [
       return new Content({ etag: `"${id}"`, size, headers, open })
     },
   }),
-  archiveAt('archive', /^(?<ref>[\s\S]+)\/(?<name>[^/]+?)\.(?<format>tar\.gz|tar\.bz2|tbz2|tbz|tb2|tgz|bz2|tar|zip|gz)$/),
+  {
+    ...archiveAt('archive', /^(?<ref>[\s\S]+)\/(?<name>[^/]+?)\.(?<format>tar\.gz|tar\.bz2|tbz2|tbz|tb2|tgz|bz2|tar|zip|gz)$/),
+    robots: 'disallow',
+  },
   archiveAt('repository', /^(?:(?<ref>[\s\S]+)\/)?archive\.(?<format>tar\.gz|tar\.bz2|tbz2|tbz|tb2|tgz|bz2|tar|zip|gz)$/),
   address({
     part: 'merge_requests',
@@ -183,6 +189,9 @@ export const addresses: Address[] = [
     answer: async ({ ctx, params }) => keys(await armoredKeys(ctx, params['username'] as string)),
   }),
 ]
+
+/** Beginnings of those that crawlers are asked to leave alone. */
+export const leftToPrograms = addresses.flatMap(({ part, robots }) => (robots ? [`/*/-/${part}/`] : []))
 
 /** A project's path is a namespace and a name at least; the older form of an address has no `-/`. */
 const BELOW =

@@ -74,6 +74,7 @@ async function editable({ repository, commit, path }: Place): Promise<{ text: st
 
 export const editPage = page({
   at: 'P/-/edit/*',
+  robots: 'disallow',
   access: onCode,
   input: z.object({ path: str() }),
   async show({ ctx, subject, input, view }) {
@@ -189,6 +190,7 @@ export const fileRemoval = form({
 
 export const newFilePage = page({
   at: 'P/-/new/*',
+  robots: 'disallow',
   access: onCode,
   input: z.object({ path: str(), file_name: opt(str()), template: opt(str()) }),
   async show({ ctx, subject, input, view }) {

@@ -8,8 +8,8 @@ import { onUserAt } from '../people/user.js'
 import { queryOf } from '../planning/bulk.js'
 
 /** The page of a user, from addresses that are printed nowhere any more; `/users` is closed as a whole (WB-203). */
-const ofUser = (at: string, { query = '', ownerOnly }: { query?: string; ownerOnly: boolean }) =>
-  page({ at, access: onUserAt, ownerOnly, show: async ({ subject: { username } }) => new Redirect(`/${inUrl(username)}${query}`) })
+const ofUser = (at: string, { query = '', ...facts }: { query?: string; ownerOnly: boolean; robots?: 'disallow' }) =>
+  page({ at, access: onUserAt, ...facts, show: async ({ subject: { username } }) => new Redirect(`/${inUrl(username)}${query}`) })
 
 /** A page of a project, from another address below it. */
 const ofProject = (at: string, to: string) =>
@@ -22,7 +22,7 @@ const ofProject = (at: string, to: string) =>
 /** Addresses of other versions, and those that programs make by themselves, which lead to pages (WB-2). */
 export const olderAddresses = [
   ofUser('/u/:username', { ownerOnly: false }),
-  ofUser('/users/:username', { ownerOnly: true }),
+  ofUser('/users/:username', { ownerOnly: true, robots: 'disallow' }),
   ...['groups', 'projects', 'contributed', 'starred', 'snippets'].map((tab) => ofUser(`/users/:username/${tab}`, { ownerOnly: true })),
   ...['activity', 'calendar', 'calendar_activities'].map((tab) => ofUser(`/users/:username/${tab}`, { query: '?tab=activity', ownerOnly: true })),
   page({

@@ -28,6 +28,7 @@ export const homePage = page({
 const mine = (at: string, title: string, filter: { membership?: boolean; starred?: boolean }, empty: string) =>
   page({
     at,
+    robots: 'disallow',
     access: signedIn,
     ownerOnly: false,
     input,

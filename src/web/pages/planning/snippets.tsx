@@ -191,6 +191,8 @@ const onPersonal = <Signed extends boolean>(signed: Signed, own: boolean): Acces
 
 export const snippetsHome = page({
   at: '/-/snippets',
+  formerly: ['/snippets'],
+  robots: 'disallow',
   access: anyone,
   show: async ({ view }) => new Redirect(view.viewer ? '/dashboard/snippets' : '/explore/snippets'),
 })
@@ -238,6 +240,7 @@ export const publicSnippetsPage = listed('/explore/snippets', 'Public snippets',
 
 export const personalSnippetPage = page({
   at: '/-/snippets/:id',
+  formerly: ['/snippets/:id'],
   access: onPersonal(false, false),
   async show({ ctx, caller, subject, view }) {
     const { snippet } = subject
@@ -251,6 +254,7 @@ export const personalSnippetPage = page({
 
 export const newPersonalPage = page({
   at: '/-/snippets/new',
+  formerly: ['/snippets/new'],
   access: signedIn,
   ownerOnly: false,
   async show({ view }) {
@@ -284,6 +288,7 @@ export const newPersonal = form({
 
 export const editPersonalPage = page({
   at: '/-/snippets/:id/edit',
+  formerly: ['/snippets/:id/edit'],
   access: onPersonal(true, true),
   async show({ subject: { snippet }, view }) {
     return {

@@ -26,6 +26,7 @@ const ALLOWED = '/oauth/authorized_applications'
 
 export const applicationsPage = page({
   at: AT,
+  formerly: ['/profile/applications', '/-/user_settings/applications'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {

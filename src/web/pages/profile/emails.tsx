@@ -14,6 +14,7 @@ const byId = z.object({ email_id: rowId() })
 
 export const emailsPage = page({
   at: AT,
+  formerly: ['/profile/emails'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {

@@ -16,6 +16,7 @@ const ALL = { page: 1, per_page: 100 }
 
 export const sshKeysPage = page({
   at: SSH,
+  formerly: ['/profile/keys', '/-/user_settings/ssh_keys'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {
@@ -105,6 +106,7 @@ export const sshKeyRemoval = form({
 
 export const gpgKeysPage = page({
   at: GPG,
+  formerly: ['/profile/gpg_keys', '/-/user_settings/gpg_keys'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {

@@ -35,6 +35,7 @@ const EVENTS: Record<MailEvent, string> = {
 
 export const notificationsPage = page({
   at: AT,
+  formerly: ['/profile/notifications'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {

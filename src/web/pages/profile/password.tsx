@@ -27,6 +27,7 @@ const Fields = ({ view, action, method }: { view: PageView; action: string; meth
 
 export const ownPasswordPage = page({
   at: AT,
+  formerly: ['/profile/password/edit', '/-/user_settings/password', '/-/user_settings/password/edit'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, view }) {
@@ -50,6 +51,7 @@ export const ownPasswordPage = page({
 /** The only page that is open with a password that an administrator has set (WB-13). */
 export const expiredPasswordPage = page({
   at: EXPIRED,
+  formerly: ['/profile/password/new'],
   access: signedIn,
   ownerOnly: true,
   openWhen: ['password_expired'],

@@ -28,6 +28,8 @@ const FIELDS = ['name', 'avatar', 'public_email', 'bio', 'location', 'organizati
 
 export const profilePage = page({
   at: AT,
+  formerly: ['/profile', '/-/user_settings/profile'],
+  robots: 'disallow',
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {
@@ -123,6 +125,7 @@ const ACCOUNT = '/-/profile/account'
 
 export const accountPage = page({
   at: ACCOUNT,
+  formerly: ['/profile/account'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {

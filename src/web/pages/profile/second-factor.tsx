@@ -39,6 +39,7 @@ const FIELDS = ['pin_code', 'current_password', 'password', 'name', 'key_passwor
 
 export const ownSecondFactorPage = page({
   at: AT,
+  formerly: ['/profile/two_factor_auth'],
   access: signedIn,
   ownerOnly: true,
   openWhen: ['second_factor_missing'],

@@ -24,6 +24,7 @@ export function agentText(header: string): string {
 
 export const sessionsPage = page({
   at: AT,
+  formerly: ['/profile/active_sessions', '/-/user_settings/active_sessions'],
   access: signedIn,
   ownerOnly: true,
   async show({ ctx, caller, view }) {

@@ -17,6 +17,7 @@ const DAY_MS = 86_400_000
 
 export const tokensPage = page({
   at: AT,
+  formerly: ['/profile/personal_access_tokens', '/-/user_settings/personal_access_tokens'],
   access: signedIn,
   ownerOnly: true,
   // a program leads here with the name and the scopes that it wants

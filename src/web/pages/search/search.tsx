@@ -291,6 +291,7 @@ const OF_PROJECT = ['blobs', 'commits', 'issues', 'merge_requests', 'wiki_blobs'
 /** Searches everything; with `project_id` or `group_id` leads to the search of these. */
 export const searchPage = page({
   at: '/search',
+  robots: 'disallow',
   access: anyone,
   input: z.object({ ...input, scope: opt(str()), project_id: opt(rowId()), group_id: opt(rowId()) }),
   async show({ ctx, caller, input, view }) {
@@ -331,6 +332,7 @@ export const searchPage = page({
 /** Searches a project: its code, its commits, and what people wrote. */
 export const projectSearchPage = page({
   at: 'P/-/search',
+  robots: 'disallow',
   access: onProject('read_project'),
   input: z.object({ ...input, scope: opt(oneOf(OF_PROJECT)), repository_ref: opt(str()) }),
   async show({ ctx, caller, subject, input, view }) {
