@@ -26,7 +26,10 @@ describe('permissions of all routes (SEC-6)', () => {
   it('is written down for every endpoint, page and form, so that a changed permission shows in the diff', async () => {
     const lines = families
       .flat()
-      .map(({ method, path, access, scope }) => `${method} ${path}: ${access.rule}${scope ? ` (scope ${scope})` : ''}`)
+      .map(
+        ({ method, path, access, scope, openWhen }) =>
+          `${method} ${path}: ${access.rule}${scope ? ` (scope ${scope})` : ''}${openWhen ? `; open when ${openWhen.join(' or ')}` : ''}`,
+      )
       .concat(pages.map((page) => `page ${page.at}: ${factsOf(page)}`))
       .concat(forms.map((form) => `form ${form.method} ${form.at}: ${factsOf(form)}`))
       .sort()

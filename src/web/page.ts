@@ -133,6 +133,9 @@ export interface PageCall<Subject, Signed extends boolean, Input> {
 /** What keeps a caller out of all pages and forms but those that say that they are open then (WB-13, WB-24). */
 export type CallerState = 'password_expired' | 'second_factor_missing'
 
+/** When a form says that it is open: in a state of the caller, or while the service is read-only (WB-180). */
+type FormState = CallerState | 'read_only'
+
 /** What a page and a form say about themselves beside what they do; `test/policies.txt` has it all. */
 interface Declared {
   /** The address: `/users/sign_in`, or below a project `P`, a group `G` or a user `U`, as `P/-/tree/*`. */
@@ -144,12 +147,12 @@ interface Declared {
    * (WB-203). What has no subject but the signed-in user says yes or no.
    */
   ownerOnly?: boolean | undefined
-  /** In which states of the caller it is open; by default in none. */
-  openWhen?: readonly CallerState[] | undefined
 }
 
 /** A page as data, like an endpoint of the API. Read by `site.ts`, `call.ts`, `paths.ts` and tests. */
 export interface Page extends Declared {
+  /** In which states of the caller it is open; by default in none. */
+  openWhen?: readonly CallerState[] | undefined
   /** Older and later addresses of a page at a fixed address, which lead to it (SEC-336). */
   formerly?: readonly string[] | undefined
   /** Crawlers are asked to leave it alone, with all whose address begins as it does, up to its first parameter. */
@@ -161,6 +164,8 @@ export type FormMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** A form as data. */
 export interface Form extends Declared {
+  /** In which states it is open; by default in none. Forms at one address agree about `read_only`. */
+  openWhen?: readonly FormState[] | undefined
   method: FormMethod
   /** Takes files, and so bodies of the configured maximum size. */
   files?: boolean | undefined

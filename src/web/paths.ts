@@ -14,6 +14,13 @@ interface Place {
   forms: Map<string, Form>
 }
 
+/** Whether the forms at an address are open while the service is read-only, which is asked before their method is known. */
+export function areOpenWhenReadOnly(at: string, { forms }: Pick<Place, 'forms'>): boolean {
+  const answers = new Set([...forms.values()].map(({ openWhen }) => openWhen?.includes('read_only') ?? false))
+  if (answers.size > 1) throw new Error(`The forms at ${at} do not agree about \`openWhen: ['read_only']\``)
+  return answers.has(true)
+}
+
 /** A place below a project, a group or a user, as the router finds it. */
 interface PlaceBelow extends Place {
   /** Reached without the `-` that its printed address has. */
@@ -65,6 +72,7 @@ export class Paths {
       this.fixed.set(at, place)
       return
     }
+    if (areOpenWhenReadOnly(at, place)) throw new Error(`${at} is below a path, whose forms are never open when the service is read-only`)
     const below = this.#below[at.charAt(0) as Kind]
     const path = at.slice(1) || '/'
     const add = (pattern: string, older: boolean) => {

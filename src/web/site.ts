@@ -24,7 +24,7 @@ import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
 import type { Answer, Form, Html, Page, PageView, Sender } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
-import { Paths } from './paths.js'
+import { areOpenWhenReadOnly, Paths } from './paths.js'
 import { flashCookie, flashText, setCookie } from './session/cookies.js'
 import { viewOf, viewWith } from './view.js'
 
@@ -89,14 +89,19 @@ export class Site implements Sender {
       const { icon } = await this.assets.links()
       return this.#lead(reply, icon.slice(this.ctx.links.prefix.length), 302)
     })
-    for (const [url, { page, forms }] of this.#paths.fixed) {
+    for (const [url, place] of this.#paths.fixed) {
+      const { page, forms } = place
       const config = { policy: [...new Set([page, ...forms.values()].flatMap((each) => (each ? [each.access.rule] : [])))].join('; ') }
       if (page)
         app.get(url, { config }, (request, reply) =>
           url === '/' && !wantsHtml(request) ? this.#rootOfApi(request, reply) : answerPage(this, page, paramsOf(request), request, reply),
         )
       if (forms.size > 0)
-        app.post(url, { config, ...this.#takingForms(forms) }, (request, reply) => this.#submit(forms, paramsOf(request), request, reply))
+        app.post(
+          url,
+          { config: { ...config, openWhen: areOpenWhenReadOnly(url, place) ? ['read_only'] : [] }, ...this.#takingForms(forms) },
+          (request, reply) => this.#submit(forms, paramsOf(request), request, reply),
+        )
     }
     for (const page of this.#paths.moved)
       for (const from of page.formerly ?? [])

@@ -60,6 +60,7 @@ export const secondFactorForm = form({
   at: AT,
   access: anyone,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object({ ...returnTo, ...answer, user: z.object({ otp_attempt: orDefault(str(), '') }).optional() }),
   on: secondFactorPage,
   async submit({ ctx, input, view }) {
@@ -115,6 +116,7 @@ export const passkeyForm = form({
   at: PASSKEY,
   access: anyone,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object({ ...returnTo, ...answer }),
   on: passkeyPage,
   async submit({ ctx, input, view }) {

@@ -94,6 +94,7 @@ export const signInForm = form({
   at: PATH,
   access: anyone,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object({
     ...returnTo,
     user: z.object({ login: str(), password: str(), provider: opt(str()), remember_me: orDefault(bool(), false) }),
@@ -132,7 +133,7 @@ export const signOutForm = form({
   at: '/users/sign_out',
   access: signedIn,
   ownerOnly: false,
-  openWhen: ['password_expired', 'second_factor_missing'],
+  openWhen: ['password_expired', 'second_factor_missing', 'read_only'],
   async submit({ ctx, view }) {
     const provider = view.session && (await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id))
     const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path

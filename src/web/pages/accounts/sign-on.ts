@@ -27,6 +27,7 @@ export const signOnForm = form({
   at: AT,
   access: anyone,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object({ ...named, return_to: opt(str()) }),
   async submit({ ctx, input, view }) {
     const provider = await getProvider(ctx, input.provider)

@@ -25,6 +25,7 @@ export const impersonationEnd = form({
   method: 'DELETE',
   access: signedIn,
   ownerOnly: false,
+  openWhen: ['read_only'],
   async submit({ ctx, view: { session } }) {
     if (!session?.impersonator) throw notFound()
     await stopImpersonation(ctx, session)

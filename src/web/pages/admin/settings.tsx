@@ -230,6 +230,7 @@ export const settingsForm = form({
   at: `${AT}/:subject`,
   method: 'PUT',
   access: adminPage,
+  openWhen: ['read_only'],
   input: z.object({
     subject: str(),
     version: orDefault(str(), ''),
@@ -299,6 +300,7 @@ export const maintenanceForm = form({
   at: MAINTENANCE,
   method: 'PUT',
   access: adminPage,
+  openWhen: ['read_only'],
   input: z.object({ maintenance_mode: orDefault(bool(), false), maintenance_mode_message: orDefault(str(), '') }),
   on: maintenancePage,
   async submit({ ctx, caller, input: { maintenance_mode, maintenance_mode_message } }) {

@@ -167,6 +167,7 @@ export const authorizeForm = form({
   at: AT,
   access: signedIn,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: parameters,
   async submit({ ctx, caller, input, view }) {
     const request = await requestOf(ctx, input)
@@ -181,6 +182,7 @@ export const denyForm = form({
   method: 'DELETE',
   access: signedIn,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: parameters,
   async submit({ ctx, input }) {
     const request = await requestOf(ctx, input)

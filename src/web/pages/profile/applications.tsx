@@ -149,6 +149,7 @@ export const applicationForm = form({
   at: OWN,
   access: signedIn,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: given,
   on: applicationsPage,
   async submit({ ctx, caller, input, view }) {
@@ -187,6 +188,7 @@ export const applicationChange = form({
   method: 'PUT',
   access: signedIn,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: given.extend(byId),
   on: applicationPage,
   async submit({ ctx, caller, input }) {
@@ -201,6 +203,7 @@ export const secretRenewal = form({
   method: 'PUT',
   access: signedIn,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object(byId),
   async submit({ ctx, caller, input, view }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
@@ -213,6 +216,7 @@ export const applicationRemoval = form({
   method: 'DELETE',
   access: signedIn,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await removeApplication(ctx, input.application_id, caller.user.id)
@@ -225,6 +229,7 @@ export const applicationRevocation = form({
   method: 'DELETE',
   access: signedIn,
   ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await revokeAllowed(ctx, caller.user.id, input.application_id)
