@@ -4,6 +4,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import type { Context } from './context.js'
 import { databaseError } from './db/errors.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
+import { addressKind, answerBelow } from './http/address-kinds.js'
 import { closeUnreadBodies, parseBodies } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { costOf } from './http/cost.js'
@@ -20,23 +21,23 @@ import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { sentStatus } from './lib/sent-status.js'
 import { shareOf } from './lib/share.js'
-import { pathOfRouter, urlForRouter } from './lib/text/byte-path.js'
+import { urlForRouter } from './lib/text/byte-path.js'
 import { asUnavailable } from './lib/unavailable.js'
-import { serveFeed } from './routes/addresses/feeds.js'
-import { asksForGoImport, sendGoImport } from './routes/addresses/go-get.js'
-import { addressOf, leftToPrograms, serveAddress } from './routes/addresses/index.js'
+import { pageFeeds } from './routes/addresses/feeds.js'
+import { goImports } from './routes/addresses/go-get.js'
+import { programAddresses } from './routes/addresses/index.js'
 import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { referenceOf } from './routes/reference/index.js'
-import { asksForReleaseFile, serveReleaseFile } from './routes/releases/downloads.js'
+import { releaseFiles } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
-import { asksForUpload, serveUpload } from './routes/uploads/files.js'
+import { uploadedFiles } from './routes/uploads/files.js'
 import { readOnlyNow } from './services/core/maintenance.js'
 import { gitHttp, isGitPath } from './transport/http.js'
 import { openSite } from './web/index.js'
-import { type Site, wantsHtml } from './web/site.js'
+import { wantsHtml } from './web/site.js'
 
 /** Maximum size of a JSON or form body, in bytes (SEC-71). */
 const BODY_LIMIT = 8 * 1024 * 1024
@@ -87,7 +88,7 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const app = createServer(ctx, requestId)
   const site = openSite(ctx)
-  const robots = new Set<string>(leftToPrograms)
+  const robots = new Set<string>()
   const programs = new Set<string>()
   /** Whether a browser asks for a page: anything but what is for programs, for those who want HTML (WB-1). */
   const isPage = (request: FastifyRequest) => wantsHtml(request) && !isForPrograms(programs, request.url)
@@ -117,10 +118,14 @@ export async function buildApp(
     throw noSuchRoute()
   })
 
+  // in this order (WB-440); what is asked first is Git
+  const pages = addressKind({ find: (request) => isPage(request) || null, answer: (_, __, request, reply) => site.serveBelow(request, reply) })
+  const kinds = [goImports, releaseFiles, programAddresses, pageFeeds, uploadedFiles, pages]
   await app.register(gitHttp, {
     ctx,
     minimumRate,
-    fallback: (request, reply) => serveBelowProject(ctx, isPage(request) ? site : null, request, reply),
+    robots: kinds.flatMap(({ robots = [] }) => robots),
+    fallback: (request, reply) => answerBelow(ctx, kinds, request, reply),
   })
   await app.register(async (scope) => {
     scope.addHook('onRequest', refuseWrites(ctx))
@@ -135,18 +140,6 @@ export async function buildApp(
     referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
   })
   return app
-}
-
-/** What is not Git and not at a fixed path: addresses below projects, whose paths have any depth. */
-async function serveBelowProject(ctx: Context, site: Site | null, request: FastifyRequest, reply: FastifyReply) {
-  if (asksForGoImport(request)) return sendGoImport(ctx, request, reply)
-  if (asksForReleaseFile(request)) return serveReleaseFile(ctx, request, reply)
-  const address = addressOf(pathOfRouter((request.params as { '*': string })['*']))
-  if (address) return serveAddress(ctx, address, request, reply)
-  const feed = request.method === 'GET' || request.method === 'HEAD' ? await serveFeed(ctx, request, reply) : null
-  // a reply that was sent comes out of `await` as undefined
-  if (feed !== null) return reply
-  return site && !asksForUpload(request) ? site.serveBelow(request, reply) : serveUpload(ctx, request, reply)
 }
 
 /** Refuses what is no read while the service is read-only (WB-180); Git and LFS do so themselves. */

@@ -51,7 +51,8 @@ export class Paths {
   readonly fixed = new Map<string, Place>()
   /** The pages at fixed addresses that were at others. */
   readonly moved: readonly Page[]
-  readonly #below: Record<Kind, ReturnType<typeof findMyWay>> = { P: findMyWay(ROUTER), G: findMyWay(ROUTER), U: findMyWay(ROUTER) }
+  /** Of what is below a path, by the kind of its owner and the rest of the address: `/P/-/tree/*`. */
+  readonly #below = findMyWay(ROUTER)
 
   constructor(pages: readonly Page[], forms: readonly Form[]) {
     const places = new Map<string, Place>()
@@ -73,14 +74,12 @@ export class Paths {
       return
     }
     if (areOpenWhenReadOnly(at, place)) throw new Error(`${at} is below a path, whose forms are never open when the service is read-only`)
-    const below = this.#below[at.charAt(0) as Kind]
-    const path = at.slice(1) || '/'
     const add = (pattern: string, older: boolean) => {
-      const before = pattern.endsWith('*') ? pattern.slice(0, -1) : null
-      below.on('GET', pattern, () => undefined, { ...place, older, before } satisfies PlaceBelow)
+      const before = pattern.endsWith('*') ? pattern.slice(1, -1) : null
+      this.#below.on('GET', `/${pattern}`, () => undefined, { ...place, older, before } satisfies PlaceBelow)
     }
-    add(path, false)
-    if (path.startsWith('/-/')) add(path.slice(2), true)
+    add(at, false)
+    if (at.startsWith('/-/', 1)) add(at.charAt(0) + at.slice(3), true)
   }
 
   /** The place of a request below a project, a group or a user that the caller may see. */
@@ -90,7 +89,7 @@ export class Paths {
     const reads = request.method !== 'POST'
     const owner = await ownerOf(ctx, caller, path, reads)
     if (!owner) return null
-    const found = this.#below[owner.kind].find('GET', urlForRouter(owner.rest) || '/')
+    const found = this.#below.find('GET', `/${owner.kind}${urlForRouter(owner.rest)}`)
     const place = found?.store as PlaceBelow | undefined
     if (!found || !place) return null
     const query = url.slice(path.length)

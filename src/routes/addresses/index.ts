@@ -6,10 +6,12 @@ import { onMergeRequest } from '../../access/merge-requests.js'
 import { anyone, onProject, onProjectSignedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound, unauthenticated } from '../../failures.js'
+import { addressKind, pathBelow } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
 import { Content, downloadOf, sendContent } from '../../http/content.js'
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
+import { pathOfRouter } from '../../lib/text/byte-path.js'
 import { badgeOf } from '../../services/ci/badges.js'
 import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
 import { armoredKeys } from '../../services/identity/gpg-keys.js'
@@ -190,15 +192,24 @@ export const addresses: Address[] = [
   }),
 ]
 
-/** Beginnings of those that crawlers are asked to leave alone. */
-export const leftToPrograms = addresses.flatMap(({ part, robots }) => (robots ? [`/*/-/${part}/`] : []))
-
 /** A project's path is a namespace and a name at least; the older form of an address has no `-/`. */
 const BELOW =
   /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets|exports)\/(?<rest>[\s\S]+)$/
 
+interface FoundAddress {
+  address: Address
+  params: Record<string, string>
+}
+
+/** What programs read beside the API. */
+export const programAddresses = addressKind({
+  find: (request) => addressOf(pathOfRouter(pathBelow(request))),
+  answer: serveAddress,
+  robots: addresses.flatMap(({ part, robots }) => (robots ? [`/*/-/${part}/`] : [])),
+})
+
 /** The address of a path, with its parameters; `%2F` in it is a slash. Null for any other path. */
-export function addressOf(path: string): { address: Address; params: Record<string, string> } | null {
+export function addressOf(path: string): FoundAddress | null {
   const text = path.replace(/%2f/gi, '/')
   if (text.includes('\0')) return null
   const { id, part, rest } = BELOW.exec(text)?.groups ?? {}
@@ -210,9 +221,9 @@ export function addressOf(path: string): { address: Address; params: Record<stri
 }
 
 /** Serves an address with the permissions, credentials and limits of the API (WA-1). */
-export async function serveAddress(
+async function serveAddress(
   ctx: Context,
-  { address: { like, access, answer }, params }: NonNullable<ReturnType<typeof addressOf>>,
+  { address: { like, access, answer }, params }: FoundAddress,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
