@@ -70,4 +70,18 @@ describe('what is below a path is asked for in a fixed order (WB-440)', () => {
     expect(await get('/-/issues')).toMatchObject({ status: 404, type: 'application/json' })
     expect(await page('/-/issues')).toMatchObject({ status: 200, type: 'text/html' })
   })
+
+  it.each([
+    '/-/blob/main/raw/x/a.txt',
+    '/-/tree/raw/x',
+    '/-/blob/main/commit/abcdef1.diff',
+    `/-/blob/main/uploads/${SECRET}/a.png`,
+    '/-/blob/main/-/releases/v1/downloads/x',
+  ])('%s is a page: `/-/` says where the path ends (WB-2)', async (path) => {
+    expect(await page(path)).toMatchObject({ status: 200, type: 'text/html' })
+  })
+
+  it('/-/commits/raw/x.atom is a feed', async () => {
+    expect(await get('/-/commits/raw/x.atom')).toMatchObject({ status: 200, type: 'application/atom+xml' })
+  })
 })

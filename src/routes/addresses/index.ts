@@ -192,9 +192,12 @@ export const addresses: Address[] = [
   }),
 ]
 
-/** A project's path is a namespace and a name at least; the older form of an address has no `-/`. */
+/**
+ * A project's path is a namespace and a name at least, and ends at the first `/-/`, which the older form of an address
+ * does not have.
+ */
 const BELOW =
-  /^(?<id>[^/]+(?:\/[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets|exports)\/(?<rest>[\s\S]+)$/
+  /^(?<id>[^/]+(?:\/(?!-\/)[^/]+)+?)\/(?:-\/)?(?<part>raw|archive|repository|merge_requests|commit|compare|badges|snippets|exports)\/(?<rest>[\s\S]+)$/
 
 interface FoundAddress {
   address: Address

@@ -18,7 +18,8 @@ interface ReleaseAddress {
 
 /** The address of a release file or of the latest release; null for any other. */
 function addressOf(text: string): ReleaseAddress | null {
-  const at = text.indexOf(RELEASES, 1)
+  const at = text.indexOf('/-/', 1)
+  if (!text.startsWith(RELEASES, at)) return null
   const rest = text.slice(at + RELEASES.length)
   const isFile = rest.includes('/downloads/') || rest === LATEST || rest.startsWith(`${LATEST}/`)
   return at < 0 || !isFile || text.includes('\0') ? null : { path: text.slice(0, at), rest }

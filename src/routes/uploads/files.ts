@@ -29,7 +29,7 @@ export const uploads = [
   }),
 ]
 
-const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([\p{L}\p{M}\p{N}._+-]+)$/u
+const ADDRESS = /^((?![\s\S]*\/-\/)[^\0]+)\/uploads\/([0-9a-f]{32})\/([\p{L}\p{M}\p{N}._+-]+)$/u
 
 /** Uploaded files. */
 export const uploadedFiles = addressKind({
