@@ -366,7 +366,14 @@ describe('people and groups', () => {
 describe('files for crawlers and browsers', () => {
   it('say what to leave alone, and have an icon', async () => {
     const robots = await fetch(`${t.url}/robots.txt`)
-    expect([robots.status, await robots.text()]).toEqual([200, expect.stringContaining('Disallow: /api\n')])
+    const below = ['archive', 'blame', 'commits', 'compare', 'edit', 'find_file', 'graphs', 'network', 'new', 'raw'].map((part) => `/*/-/${part}/`)
+    const fixed = ['/-/profile', '/-/snippets', '/admin', '/api', '/dashboard', '/search', '/users/']
+    const [first, ...lines] = (await robots.text()).trimEnd().split('\n')
+    expect([robots.status, first, lines.sort()]).toEqual([
+      200,
+      'User-agent: *',
+      [...below, ...fixed, '/*/-/search'].map((path) => `Disallow: ${path}`).sort(),
+    ])
     const icon = await fetch(`${t.url}/favicon.ico`)
     expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
   })
