@@ -1,4 +1,5 @@
-import type { Slices } from '../../lib/async/slices.js'
+import type { Context } from '../../context.js'
+import type { Highlighter } from '../../lib/text/highlighter.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { linkWithin } from '../../lib/text/sanitize.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
@@ -18,17 +19,23 @@ export interface Surroundings {
 const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&lt;': '<', '&gt;': '>' }
 const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (entity) => ENTITIES[entity] as string)
 
+const FENCED = /<pre><code class="language-([^"\s]{1,50})">([^<]*)<\/code><\/pre>/g
 const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^>]*)>|<a href="([^"]*)"/g
 /** Tags that are changed in one step: a text of a megabyte has a hundred thousand links (SEC-145). */
 const STEP_TAGS = 500
 
 /**
  * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures from elsewhere
- * become their alternative text: pages load nothing from other sites (WB-4). Check boxes of tasks get a label.
+ * become their alternative text: pages load nothing from other sites (WB-4). Check boxes of tasks get a label, and the
+ * syntax of fenced code is marked.
  */
-export const withSurroundings = (slices: Slices, html: string, surroundings: Surroundings): Promise<string> =>
-  slices.steps(function* () {
-    const drawn = withDiagrams(html, surroundings.diagrams)
+export async function withSurroundings(
+  { slices, highlighter }: Pick<Context['cpu'], 'slices' | 'highlighter'>,
+  html: string,
+  surroundings: Surroundings,
+): Promise<string> {
+  const drawn = await withMarks(highlighter, withDiagrams(html, surroundings.diagrams))
+  return slices.steps(function* () {
     const parts: string[] = []
     let [from, steps] = [0, 0]
     for (const { 0: tag, 1: picture, 2: alt = '', 3: attributes = '', 4: link, index } of drawn.matchAll(TAGS)) {
@@ -40,6 +47,24 @@ export const withSurroundings = (slices: Slices, html: string, surroundings: Sur
     }
     return [...parts, drawn.slice(from)].join('')
   })
+}
+
+/** Blocks of programs in a text whose syntax is marked; further ones stay plain. */
+const MAX_MARKED = 50
+
+/** Marks the syntax of fenced code whose language is known. */
+async function withMarks(highlighter: Highlighter, html: string): Promise<string> {
+  const parts: string[] = []
+  let from = 0
+  for (const { 0: block, 1: language = '', 2: source = '', index } of html.matchAll(FENCED)) {
+    if (parts.length >= 2 * MAX_MARKED) break
+    const lines = await highlighter.lines(unescapeHtml(source), language.toLowerCase())
+    if (!lines) continue
+    parts.push(html.slice(from, index), `<pre><code class="language-${language}">${lines.join('\n')}</code></pre>`)
+    from = index + block.length
+  }
+  return [...parts, html.slice(from)].join('')
+}
 
 function pictureTo(tag: string, url: string, alt: string, attributes: string, { folder, file }: Surroundings): string {
   const path = pathOf(unescapeHtml(url), folder)

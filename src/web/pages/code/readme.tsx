@@ -35,7 +35,7 @@ export async function renderFile(
     file: (file) => links.raw(ref, file),
     diagrams: diagramServer(await readSettings(ctx)),
   }
-  return withSurroundings(ctx.cpu.slices, html, surroundings)
+  return withSurroundings(ctx.cpu, html, surroundings)
 }
 
 /** The README of a folder; null if there is none, or it is no text. */
