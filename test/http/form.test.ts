@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures.js'
 import { type ParameterBag, parseForm, parseFormBody, valuesOf } from '../../src/http/form.js'
-import { JsonReader } from '../../src/http/json.js'
+import { JsonReader } from '../../src/http/body/json.js'
 import { rounds } from '../support/rounds.js'
 
 /** As JSON shows it, so that objects without a prototype compare. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Failure } from '../../src/failures.js'
 import { parseForm } from '../../src/http/form.js'
-import { JsonReader } from '../../src/http/json.js'
+import { JsonReader } from '../../src/http/body/json.js'
 import {
   allOrNone,
   bool,

@@ -80,7 +80,7 @@ describe('HTML of people (MD-1)', () => {
     expect(beyond(sanitize(attack))).toEqual([])
   })
 
-  it.each(seeds(20, 400))('attacks that are cut and put together anew, seed %i', (seed) => {
+  it.each(seeds(20, 400))('attacks that are cut and put together anew, seed %i', { tags: ['long'] }, (seed) => {
     const next = random(seed).below
     for (let round = 0; round < 50; round++) {
       const text = Array.from({ length: 1 + next(6) }, () => {

@@ -20,7 +20,7 @@ const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&lt;': 
 const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (entity) => ENTITIES[entity] as string)
 
 const FENCED = /<pre><code class="language-([^"\s]{1,50})">([^<]*)<\/code><\/pre>/g
-const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^>]*)>|<a href="([^"]*)"/g
+const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^<>]*)>|<a href="([^"]*)"/g
 /** Tags that are changed in one step: a text of a megabyte has a hundred thousand links (SEC-145). */
 const STEP_TAGS = 500
 

@@ -1,5 +1,5 @@
-import { invalidInput } from '../failures.js'
-import { checkText, emptyParameterBag, MAX_DEPTH, MAX_ELEMENTS, MAX_KEY, type ParameterBag, set } from './form.js'
+import { invalidInput } from '../../failures.js'
+import { checkText, emptyParameterBag, MAX_DEPTH, MAX_ELEMENTS, MAX_KEY, type ParameterBag, set } from '../form.js'
 
 /** The tokens that may come next. */
 type Next = 'object' | 'first name' | 'name' | 'colon' | 'value' | 'first item' | 'comma' | 'end'

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Failure } from '../failures.js'
+import { Failure } from '../../failures.js'
 
 const GIT = /\/git-(?:upload|receive)-pack\/*$/
 
