@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures.js'
-import { type ParameterBag, parseForm, parseFormBody, valuesOf } from '../../src/http/form.js'
 import { JsonReader } from '../../src/http/body/json.js'
+import { type ParameterBag, parseForm, parseFormBody, valuesOf } from '../../src/http/form.js'
 import { rounds } from '../support/rounds.js'
 
 /** As JSON shows it, so that objects without a prototype compare. */

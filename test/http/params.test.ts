@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Failure } from '../../src/failures.js'
-import { parseForm } from '../../src/http/form.js'
 import { JsonReader } from '../../src/http/body/json.js'
+import { parseForm } from '../../src/http/form.js'
 import {
   allOrNone,
   bool,
