@@ -4,10 +4,12 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import type { Context } from './context.js'
 import { databaseError } from './db/errors.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
+import { addressKind, answerBelow } from './http/address-kinds.js'
 import { closeUnreadBodies, parseBodies } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { costOf } from './http/cost.js'
 import { type Drain, drainOf } from './http/drain.js'
+import type { OpenWhen } from './http/endpoint.js'
 import { asFailure, renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
 import { family, largeCallQueues } from './http/mount.js'
@@ -19,24 +21,24 @@ import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { sentStatus } from './lib/sent-status.js'
 import { shareOf } from './lib/share.js'
-import { pathOfRouter, urlForRouter } from './lib/text/byte-path.js'
+import { urlForRouter } from './lib/text/byte-path.js'
 import { asUnavailable } from './lib/unavailable.js'
-import { serveFeed } from './routes/addresses/feeds.js'
-import { asksForGoImport, sendGoImport } from './routes/addresses/go-get.js'
-import { addressOf, serveAddress } from './routes/addresses/index.js'
+import { pageFeeds } from './routes/addresses/feeds.js'
+import { goImports } from './routes/addresses/go-get.js'
+import { programAddresses } from './routes/addresses/index.js'
 import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
 import { pictureRoute } from './routes/instance/pictures.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { referenceOf } from './routes/reference/index.js'
-import { asksForReleaseFile, serveReleaseFile } from './routes/releases/downloads.js'
+import { releaseFiles } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
-import { asksForUpload, serveUpload } from './routes/uploads/files.js'
+import { uploadedFiles } from './routes/uploads/files.js'
 import { readOnlyNow } from './services/core/maintenance.js'
 import { gitHttp, isGitPath } from './transport/http.js'
 import { openSite } from './web/index.js'
-import { type Site, wantsHtml } from './web/site.js'
+import { wantsHtml } from './web/site.js'
 
 /** Maximum size of a JSON or form body, in bytes (SEC-71). */
 const BODY_LIMIT = 8 * 1024 * 1024
@@ -58,6 +60,12 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. The application does not start with a route that has no policy (SEC-6). */
     policy?: string
+    /** It is taken while the service is read-only, although it is no read (WB-180). */
+    openWhen?: OpenWhen | undefined
+    /** The first one or two parts of the path of what programs alone ask for: neither it nor what is below is a page (WB-1). */
+    forPrograms?: string
+    /** Beginnings of addresses that crawlers are asked to leave alone. */
+    robots?: readonly string[]
     /** Names of parameters that are paths, whose bytes need not be UTF-8 (RF-109). */
     paths?: ReadonlySet<string>
   }
@@ -81,8 +89,14 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const app = createServer(ctx, requestId)
   const site = openSite(ctx)
+  const robots = new Set<string>()
+  const programs = new Set<string>()
+  /** Whether a browser asks for a page: anything but what is for programs, for those who want HTML (WB-1). */
+  const isPage = (request: FastifyRequest) => wantsHtml(request) && !isForPrograms(programs, request.url)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
+    for (const beginning of config.robots ?? []) robots.add(beginning)
+    if (config.forPrograms) programs.add(config.forPrograms)
   })
   const refuseOthers = refuseOtherMethods(app)
   initRequests(app)
@@ -105,10 +119,14 @@ export async function buildApp(
     throw noSuchRoute()
   })
 
+  // in this order (WB-440); what is asked first is Git
+  const pages = addressKind({ find: (request) => isPage(request) || null, answer: (_, __, request, reply) => site.serveBelow(request, reply) })
+  const kinds = [goImports, releaseFiles, programAddresses, pageFeeds, uploadedFiles, pages]
   await app.register(gitHttp, {
     ctx,
     minimumRate,
-    fallback: (request, reply) => serveBelowProject(ctx, site, request, reply),
+    robots: kinds.flatMap(({ robots = [] }) => robots),
+    fallback: (request, reply) => answerBelow(ctx, kinds, request, reply),
   })
   await app.register(async (scope) => {
     scope.addHook('onRequest', refuseWrites(ctx))
@@ -118,7 +136,7 @@ export async function buildApp(
     oauthRoutes(scope, ctx)
     avatarRoutes(scope, ctx)
     pictureRoute(scope, ctx)
-    site.register(scope)
+    site.register(scope, robots)
     const queues = largeCallQueues(ctx)
     for (const section of sections) scope.register(family, { prefix: '/api/v4', ctx, queues, ...section })
     referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
@@ -126,36 +144,23 @@ export async function buildApp(
   return app
 }
 
-/** What is not Git and not at a fixed path: addresses below projects, whose paths have any depth. */
-async function serveBelowProject(ctx: Context, site: Site, request: FastifyRequest, reply: FastifyReply) {
-  if (asksForGoImport(request)) return sendGoImport(ctx, request, reply)
-  if (asksForReleaseFile(request)) return serveReleaseFile(ctx, request, reply)
-  const address = addressOf(pathOfRouter((request.params as { '*': string })['*']))
-  if (address) return serveAddress(ctx, address, request, reply)
-  const feed = request.method === 'GET' || request.method === 'HEAD' ? await serveFeed(ctx, request, reply) : null
-  // a reply that was sent comes out of `await` as undefined
-  if (feed !== null) return reply
-  return isPage(request) && !asksForUpload(request) ? site.serveBelow(request, reply) : serveUpload(ctx, request, reply)
-}
-
-/** What a read-only service still takes: signing in and out, previews, messages that are dismissed, and the way back. */
-const OPEN_WHEN_READ_ONLY =
-  /^\/(?:api\/v4\/(?:application\/settings|markdown)|oauth|users\/(?:sign_in|sign_out|auth)|admin\/(?:application_settings|maintenance)|-\/(?:broadcast_messages|page_errors|impersonation))(?=[/?]|$)/
-
 /** Refuses what is no read while the service is read-only (WB-180); Git and LFS do so themselves. */
 const refuseWrites = (ctx: Context) => async (request: FastifyRequest) => {
-  const { method, url } = request
-  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || OPEN_WHEN_READ_ONLY.test(url)) return
+  const { method, routeOptions } = request
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || routeOptions.config.openWhen?.includes('read_only')) return
   const text = await readOnlyNow(ctx)
   if (text !== null) throw new Failure('unavailable', { message: text }, { 'retry-after': '60' })
 }
 
-/** What programs alone ask for. */
-const FOR_PROGRAMS =
-  /^\/(?:api|\.well-known|oauth\/(?:token|revoke|introspect|userinfo|discovery)|-\/(?:liveness|readiness|health|metrics))(?:\/|\?|$)/
-
-/** Whether a browser asks for a page: anything but what is for programs, for those who want HTML (WB-1). */
-const isPage = (request: FastifyRequest) => wantsHtml(request) && !FOR_PROGRAMS.test(request.url)
+/**
+ * What programs alone ask for, by the first one or two parts of its path. Also true of what is not found there, so the
+ * route does not say it.
+ */
+function isForPrograms(programs: ReadonlySet<string>, url: string): boolean {
+  const [path = ''] = url.split('?', 1)
+  const [, first, second] = path.split('/', 3)
+  return programs.has(`/${first}`) || programs.has(`/${first}/${second}`)
+}
 
 /**
  * Tells the router which POST is a form of a page: none of the API (G-10), and the other requests at such paths are those

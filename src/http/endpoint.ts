@@ -7,6 +7,9 @@ import { isKeyset } from '../lib/keyset.js'
 import type { Page } from '../services/core/page.js'
 import type { View } from './view.js'
 
+/** When something is open that is closed by default: while the service is read-only (WB-180). */
+export type OpenWhen = readonly 'read_only'[]
+
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** The argument of a handler: everything has been parsed, authorised and loaded. */
@@ -47,6 +50,8 @@ export interface Endpoint {
   scope?: 'api' | 'read_repository' | 'self' | undefined
   /** Accepts files, and so bodies of the configured maximum size; otherwise 8 MiB (SEC-71). */
   largeBody?: boolean | undefined
+  /** It is taken while the service is read-only, although it is no read (WB-180). */
+  openWhen?: OpenWhen | undefined
   /** Clients poll this endpoint: the response tells them how often (AS-50). */
   polled?: boolean | undefined
   /** The content types of a response that is not JSON. */
@@ -71,6 +76,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   status?: number
   scope?: 'api' | 'read_repository' | 'self'
   largeBody?: boolean
+  openWhen?: OpenWhen
   polled?: boolean
   raw?: readonly string[]
   answers?: readonly number[]

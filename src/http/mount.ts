@@ -42,14 +42,14 @@ interface FamilyOptions extends Section {
 /** The plugin of a family of endpoints: registers each as a route, with the checks in the order of G-10. */
 export const family: FastifyPluginCallback<FamilyOptions> = (app, { ctx, queues, endpoints }, done) => {
   for (const declared of endpoints) {
-    const { method, path, access, largeBody } = declared
+    const { method, path, access, largeBody, openWhen } = declared
     const ownHead = method === 'GET' && endpoints.some((other) => other.method === 'HEAD' && other.path === path)
     const paths = pathNames(declared.input)
     app.route({
       method: method as HTTPMethods,
       exposeHeadRoute: method === 'GET' && !ownHead,
       url: path,
-      config: { policy: access.rule, paths },
+      config: { policy: access.rule, paths, robots: ['/api'], forPrograms: '/api', openWhen },
       onRequest: (request, reply, next) => {
         readPathParameters(request.params as ParameterBag, paths)
         request.admit = () => admit(ctx, declared, request, reply)

@@ -59,12 +59,17 @@ const pathOf = (request: FastifyRequest) => (request.params as { '*': string })[
  */
 export async function gitHttp(
   app: FastifyInstance,
-  { ctx, minimumRate = MINIMUM_RATE, fallback = noFallback }: { ctx: Context; minimumRate?: MinimumRate; fallback?: FallbackHandler },
+  {
+    ctx,
+    minimumRate = MINIMUM_RATE,
+    fallback = noFallback,
+    robots = [],
+  }: { ctx: Context; minimumRate?: MinimumRate; fallback?: FallbackHandler; robots?: readonly string[] },
 ) {
   const options: TransportOptions = { ctx, minimumRate, buffered: { bytes: 0 } }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) =>
+  app.get('/*', { config: { ...config, robots }, exposeHeadRoute: false }, (request, reply) =>
     ROUTE.test(pathOf(request)) ? serve(options, request, reply) : fallback(request, reply),
   )
   app.head('/*', { config }, (request, reply) => {

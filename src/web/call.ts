@@ -14,7 +14,7 @@ import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { onlyOnce } from '../services/core/sent-forms.js'
 import { drafted } from './drafts.js'
 import { inUrl } from './links.js'
-import type { Answer, Form, Page, PageView, Refusal, Sender } from './page.js'
+import type { Answer, CallerState, Form, Page, PageView, Refusal, Sender } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
 import { isFormToken, isFromElsewhere } from './session/form-token.js'
 import { checkProxied } from './session/proxied.js'
@@ -23,16 +23,17 @@ import { formSeedOf, seedOf, viewOf } from './view.js'
 /** Kinds of failures after which a form is shown again with what was typed (WB-6). */
 const SHOWN_AGAIN = new Set<FailureKind>(['invalid', 'conflict', 'unprocessable', 'too_many', 'method_not_allowed'])
 
-/** Pages that a user with an expired password may open (WB-13). */
-const PASSWORD_PAGE = '/-/profile/password/new'
-const OPEN_TO_EXPIRED = new Set([PASSWORD_PAGE, '/-/profile/password', '/users/sign_out'])
+/** Where a user is led for whom most pages are closed: to what opens them again (WB-13, WB-24). */
+const WAYS_OUT: Record<CallerState, string> = {
+  password_expired: '/-/profile/password/new',
+  second_factor_missing: '/-/profile/two_factor_auth',
+}
 
-/** The page on which a demanded second factor is set up, and what is open before that (WB-24). */
-const SECOND_FACTOR_PAGE = '/-/profile/two_factor_auth'
-const OPEN_WITHOUT_FACTOR = new Set([SECOND_FACTOR_PAGE, `${SECOND_FACTOR_PAGE}/skip`, '/users/sign_out'])
-
-/** What an administrator who acts as another user does not see: the account with its keys, tokens and passwords (WB-203). */
-const OWN_ACCOUNT = /^\/(?:-\/profile|oauth\/|users(?:$|\/(?!sign_out$)))/
+function stateOf({ user }: Caller, session: Session | null, now: Date): CallerState | null {
+  if (!user || !session) return null
+  if (session.passwordExpired) return 'password_expired'
+  return needsSecondFactor(session, now) ? 'second_factor_missing' : null
+}
 
 /** Answers a request for a page or with a form, for a known address (WB-1). */
 export async function answerPage(site: Sender, declared: Page | Form, params: ParameterBag, request: FastifyRequest, reply: FastifyReply) {
@@ -46,12 +47,9 @@ export async function answerPage(site: Sender, declared: Page | Form, params: Pa
   const call = forCall(ctx, request, caller)
   const view = await viewOf(call, session, request, reply)
   if ('submit' in declared) checkOrigin(ctx, declared, request, session)
-  if (session?.impersonator && OWN_ACCOUNT.test(declared.at))
-    throw forbidden('This is open only to the owner of the account. Stop acting as them first.')
-  if (session?.passwordExpired && caller.user && !OPEN_TO_EXPIRED.has(declared.at))
-    return site.send(view, new Redirect(PASSWORD_PAGE), request, reply)
-  if (caller.user && session && !session.passwordExpired && needsSecondFactor(session, view.now) && !OPEN_WITHOUT_FACTOR.has(declared.at))
-    return site.send(view, new Redirect(SECOND_FACTOR_PAGE), request, reply)
+  if (session?.impersonator && declared.ownerOnly) throw forbidden('This is open only to the owner of the account. Stop acting as them first.')
+  const state = stateOf(caller, session, view.now)
+  if (state && !declared.openWhen?.includes(state)) return site.send(view, new Redirect(WAYS_OUT[state]), request, reply)
   const bag = joinBags(request.query as ParameterBag, withUnixLines(request.body as ParameterBag | undefined), params)
   const run = () => ('submit' in declared ? submit(call, view, declared, bag, request) : show(call, view, declared, bag))
   const result = await runAsHolder(holderOfCall(caller.user?.id, request.ip), run)

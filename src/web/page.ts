@@ -135,24 +135,43 @@ export interface PageCall<Subject, Signed extends boolean, Input> {
   view: PageView
 }
 
-/**
- * A page or a form as data, like an endpoint of the API. `at` is its address: `/users/sign_in`, or below a project `P`, a
- * group `G` or a user `U`, as `P/-/tree/*`. Read by `site.ts`, `call.ts` and tests.
- */
-export interface Page {
+/** What keeps a caller out of all pages and forms but those that say that they are open then (WB-13, WB-24). */
+export type CallerState = 'password_expired' | 'second_factor_missing'
+
+/** When a form says that it is open: in a state of the caller, or while the service is read-only (WB-180). */
+type FormState = CallerState | 'read_only'
+
+/** What a page and a form say about themselves beside what they do; `test/policies.txt` has it all. */
+interface Declared {
+  /** The address: `/users/sign_in`, or below a project `P`, a group `G` or a user `U`, as `P/-/tree/*`. */
   at: string
   access: Access
   input: z.ZodObject
+  /**
+   * It is about the account, with its keys, tokens and passwords: closed to an administrator who acts as the user
+   * (WB-203). What has no subject but the signed-in user says yes or no.
+   */
+  ownerOnly?: boolean | undefined
+}
+
+/** A page as data, like an endpoint of the API. Read by `site.ts`, `call.ts`, `paths.ts` and tests. */
+export interface Page extends Declared {
+  /** In which states of the caller it is open; by default in none. */
+  openWhen?: readonly CallerState[] | undefined
+  /** Older and later addresses of a page at a fixed address, which lead to it (SEC-336). */
+  formerly?: readonly string[] | undefined
+  /** Crawlers are asked to leave it alone, with all whose address begins as it does, up to its first parameter. */
+  robots?: 'disallow' | undefined
   show(call: PageCall<unknown, boolean, unknown>): Promise<Answer>
 }
 
 export type FormMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-export interface Form {
-  at: string
+/** A form as data. */
+export interface Form extends Declared {
+  /** In which states it is open; by default in none. Forms at one address agree about `read_only`. */
+  openWhen?: readonly FormState[] | undefined
   method: FormMethod
-  access: Access
-  input: z.ZodObject
   /** Takes files, and so bodies of the configured maximum size. */
   files?: boolean | undefined
   /** It carries a secret of its own, or does nothing that another site could want: it needs no form token (WB-5). */
@@ -166,6 +185,10 @@ export interface Form {
 export const page = <Subject, Signed extends boolean, Input extends z.ZodObject = typeof NO_INPUT>(declaration: {
   at: string
   access: Access<Subject, Signed>
+  ownerOnly?: boolean
+  openWhen?: Page['openWhen']
+  formerly?: Page['formerly']
+  robots?: Page['robots']
   input?: Input
   show(call: PageCall<Subject, Signed, z.infer<Input>>): Promise<Answer>
 }) => ({ input: NO_INPUT, ...declaration }) as Page
@@ -175,6 +198,8 @@ export const form = <Subject, Signed extends boolean, Input extends z.ZodObject 
   at: string
   method?: FormMethod
   access: Access<Subject, Signed>
+  ownerOnly?: boolean
+  openWhen?: Form['openWhen']
   input?: Input
   files?: boolean
   ownProof?: boolean

@@ -16,6 +16,13 @@ interface Place {
   forms: Map<string, Form>
 }
 
+/** Whether the forms at an address are open while the service is read-only, which is asked before their method is known. */
+export function areOpenWhenReadOnly(at: string, { forms }: Pick<Place, 'forms'>): boolean {
+  const answers = new Set([...forms.values()].map(({ openWhen }) => openWhen?.includes('read_only') ?? false))
+  if (answers.size > 1) throw new Error(`The forms at ${at} do not agree about \`openWhen: ['read_only']\``)
+  return answers.has(true)
+}
+
 /** A place below a project, a group or a user, as the router finds it. */
 interface PlaceBelow extends Place {
   /** Reached without the `-` that its printed address has. */
@@ -40,25 +47,14 @@ const ROUTER = { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxPar
 /** Parts of the path of a project that are looked at: groups have at most 20 levels. */
 const MAX_PARTS = 24
 
-/** Older and later addresses of the pages of an account, which lead to the present ones. */
-const ACCOUNT_ADDRESSES = [
-  ['/-/user_settings/profile', '/-/profile'],
-  ['/-/user_settings/password', '/-/profile/password/edit'],
-  ['/-/user_settings/password/edit', '/-/profile/password/edit'],
-  ['/-/user_settings/personal_access_tokens', '/-/profile/personal_access_tokens'],
-  ['/-/user_settings/ssh_keys', '/-/profile/keys'],
-  ['/-/user_settings/gpg_keys', '/-/profile/gpg_keys'],
-  ['/-/user_settings/active_sessions', '/-/profile/active_sessions'],
-  ['/-/user_settings/applications', '/-/profile/applications'],
-] as const
-
 /** Finds the page or form of a path (WB-2). */
 export class Paths {
   /** Places whose address is fixed but for parameters of one part. */
   readonly fixed = new Map<string, Place>()
-  /** Addresses of pages that lead to the one that they have now. */
-  readonly moved: [string, string, Page][] = []
-  readonly #below: Record<Kind, ReturnType<typeof findMyWay>> = { P: findMyWay(ROUTER), G: findMyWay(ROUTER), U: findMyWay(ROUTER) }
+  /** The pages at fixed addresses that were at others. */
+  readonly moved: readonly Page[]
+  /** Of what is below a path, by the kind of its owner and the rest of the address: `/P/-/tree/*`. */
+  readonly #below = findMyWay(ROUTER)
 
   constructor(pages: readonly Page[], forms: readonly Form[]) {
     const places = new Map<string, Place>()
@@ -70,26 +66,22 @@ export class Paths {
     for (const page of pages) placeAt(page.at).page = page
     for (const form of forms) placeAt(form.at).forms.set(form.method, form)
     for (const [at, place] of places) this.#add(at, place)
-    for (const [from, to] of ACCOUNT_ADDRESSES) {
-      const page = this.fixed.get(to)?.page
-      if (page) this.moved.push([from, to, page])
-    }
+    this.moved = pages.filter(({ formerly }) => formerly)
+    for (const { at } of this.moved) if (!at.startsWith('/')) throw new Error(`${at} is below a path, whose pages have no \`formerly\``)
   }
 
   #add(at: string, place: Place): void {
     if (at.startsWith('/')) {
       this.fixed.set(at, place)
-      if (place.page && /^\/-\/(?:profile|snippets)/.test(at)) this.moved.push([at.slice(2), at, place.page])
       return
     }
-    const below = this.#below[at.charAt(0) as Kind]
-    const path = at.slice(1) || '/'
+    if (areOpenWhenReadOnly(at, place)) throw new Error(`${at} is below a path, whose forms are never open when the service is read-only`)
     const add = (pattern: string, older: boolean) => {
-      const before = pattern.endsWith('*') ? pattern.slice(0, -1) : null
-      below.on('GET', pattern, () => undefined, { ...place, older, before } satisfies PlaceBelow)
+      const before = pattern.endsWith('*') ? pattern.slice(1, -1) : null
+      this.#below.on('GET', `/${pattern}`, () => undefined, { ...place, older, before } satisfies PlaceBelow)
     }
-    add(path, false)
-    if (path.startsWith('/-/')) add(path.slice(2), true)
+    add(at, false)
+    if (at.startsWith('/-/', 1)) add(at.charAt(0) + at.slice(3), true)
   }
 
   /** The place of a request below a project, a group or a user that the caller may see. */
@@ -99,7 +91,7 @@ export class Paths {
     const reads = request.method !== 'POST'
     const owner = await ownerOf(ctx, caller, path, reads)
     if (!owner) return null
-    const found = this.#below[owner.kind].find('GET', urlForRouter(owner.rest) || '/')
+    const found = this.#below.find('GET', `/${owner.kind}${urlForRouter(owner.rest)}`)
     const place = found?.store as PlaceBelow | undefined
     if (!found || !place) return null
     const query = url.slice(path.length)

@@ -25,7 +25,7 @@ import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
 import type { Answer, Form, Html, Page, PageView, Sender } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
-import { Paths } from './paths.js'
+import { areOpenWhenReadOnly, Paths } from './paths.js'
 import { flashCookie, flashText, setCookie } from './session/cookies.js'
 import { viewOf, viewWith } from './view.js'
 
@@ -44,29 +44,18 @@ const LARGE_PAGES = {
 const [zip, brotli] = [promisify(gzip), promisify(brotliCompress)]
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
+/** The address of a page up to its first parameter; the path that it is below may be any. */
+const beginningOf = (at: string) =>
+  at
+    .split(/[:*]/, 1)
+    .join('')
+    .replace(/^[PGU]/, '/*')
+
 /** What crawlers leave alone: what needs a session, and pages without an end. */
-const ROBOTS = `User-agent: *
-${[
-  '/api',
-  '/-/',
-  '/users',
-  '/dashboard',
-  '/admin',
-  '/search',
-  '/*/-/search',
-  '/*/-/find_file/',
-  '/*/-/graphs/',
-  '/*/-/network/',
-  '/*/-/blame/',
-  '/*/-/commits/',
-  '/*/-/compare/',
-  '/*/-/raw/',
-  '/*/-/archive/',
-  '/*/-/edit/',
-  '/*/-/new/',
-]
-  .map((path) => `Disallow: ${path}\n`)
-  .join('')}`
+function robotsText(beginnings: readonly string[]): string {
+  const needed = [...new Set(beginnings)].filter((path) => !beginnings.some((other) => other !== path && path.startsWith(other)))
+  return `User-agent: *\n${needed.map((path) => `Disallow: ${path}\n`).join('')}`
+}
 
 /** Whether a client is a browser that opens a page, or says so. */
 export const wantsHtml = ({ headers, method }: FastifyRequest): boolean =>
@@ -75,6 +64,7 @@ export const wantsHtml = ({ headers, method }: FastifyRequest): boolean =>
 /** All pages and forms of the service (WB-1). */
 export class Site implements Sender {
   readonly assets: Assets
+  readonly #robots: readonly string[]
   readonly #paths: Paths
   readonly #large = new FairQueue(LARGE_PAGES)
 
@@ -84,36 +74,46 @@ export class Site implements Sender {
     forms: readonly Form[],
   ) {
     this.assets = new Assets(ctx.links.prefix)
+    this.#robots = pages.flatMap(({ at, robots }) => (robots ? [beginningOf(at)] : []))
     this.#paths = new Paths(pages, forms)
   }
 
-  /** Registers the pages at fixed addresses, and the forms below projects, groups and users. */
-  register(app: FastifyInstance): void {
+  /**
+   * Registers the pages at fixed addresses, and the forms below projects, groups and users. `others`: what crawlers are to
+   * leave alone and is no page.
+   */
+  register(app: FastifyInstance, others: Iterable<string> = []): void {
     this.assets.serve(app)
     const anyone = { config: { policy: 'anyone' } }
-    app.get('/robots.txt', anyone, (_, reply) => reply.type('text/plain; charset=utf-8').send(ROBOTS))
+    app.get('/robots.txt', anyone, (_, reply) => reply.type('text/plain; charset=utf-8').send(robotsText([...others, ...this.#robots])))
     app.get('/favicon.ico', anyone, async (_, reply) => {
       const { icon } = await this.assets.links()
       return this.#lead(reply, icon.slice(this.ctx.links.prefix.length), 302)
     })
-    for (const [url, { page, forms }] of this.#paths.fixed) {
+    for (const [url, place] of this.#paths.fixed) {
+      const { page, forms } = place
       const config = { policy: [...new Set([page, ...forms.values()].flatMap((each) => (each ? [each.access.rule] : [])))].join('; ') }
       if (page)
         app.get(url, { config }, (request, reply) =>
           url === '/' && !wantsHtml(request) ? this.#rootOfApi(request, reply) : answerPage(this, page, paramsOf(request), request, reply),
         )
       if (forms.size > 0)
-        app.post(url, { config, ...this.#takingForms(forms) }, (request, reply) => this.#submit(forms, paramsOf(request), request, reply))
-    }
-    for (const [from, to, page] of this.#paths.moved)
-      app.get(from, { config: { policy: page.access.rule } }, (request, reply) => {
-        const rest = Object.entries(paramsOf(request)).reduce(
-          (path, [name, value]) => path.replace(`:${name}`, encodeURIComponent(String(value))),
-          to,
+        app.post(
+          url,
+          { config: { ...config, openWhen: areOpenWhenReadOnly(url, place) ? ['read_only'] : [] }, ...this.#takingForms(forms) },
+          (request, reply) => this.#submit(forms, paramsOf(request), request, reply),
         )
-        const query = request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''
-        return answerPage(this, leadingTo(page, rest + query), paramsOf(request), request, reply)
-      })
+    }
+    for (const page of this.#paths.moved)
+      for (const from of page.formerly ?? [])
+        app.get(from, { config: { policy: page.access.rule } }, (request, reply) => {
+          const to = Object.entries(paramsOf(request)).reduce(
+            (path, [name, value]) => path.replace(`:${name}`, encodeURIComponent(String(value))),
+            page.at,
+          )
+          const query = request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : ''
+          return answerPage(this, leadingTo(page, to + query), paramsOf(request), request, reply)
+        })
     app.post(
       '/*',
       { config: { policy: 'that of the form below a project, group or user' }, constraints: { form: 'yes' }, ...this.#takingForms() },

@@ -11,6 +11,8 @@ import { committed, git, workshop } from './support.js'
 
 const { pool, folder, repository, draft, refs } = workshop()
 
+const looseIn = (directory: string) => Number.parseInt(git(directory, ['count-objects']), 10)
+
 describe('maintain', () => {
   it('removes packs that a kill left without their index, beside which git cannot repack (SEC-159)', async () => {
     const directory = await repository()
@@ -43,9 +45,8 @@ describe('maintain', () => {
     let head = ZERO
     const all: string[] = []
     const commit = async (i: number) => {
-      const result = committed(
-        await draft(directory, [{ action: 'create', path: `f${i}`, content: Buffer.from(`${i}`) }], { parents: head === ZERO ? [] : [head] }),
-      )
+      const files = Array.from({ length: 20 }, (_, k) => ({ action: 'create' as const, path: `f${i}-${k}`, content: Buffer.from(`${i} ${k}`) }))
+      const result = committed(await draft(directory, files, { parents: head === ZERO ? [] : [head] }))
       await refs.update(directory, [{ ref: 'refs/heads/main', old: head, new: result.commit }])
       head = result.commit
       all.push(head)
@@ -61,12 +62,39 @@ describe('maintain', () => {
     await upkeep
     for (const oid of [...all, loose]) expect(git(directory, ['cat-file', '-t', oid])).toBe('commit\n')
     git(directory, ['fsck', '--strict', '--full'])
-    const packs = (await readdir(join(directory, 'objects/pack'))).filter((name) => name.endsWith('.pack'))
-    expect(packs.length).toBeLessThan(24)
+    expect((await readdir(join(directory, 'objects/pack'))).filter((name) => name.endsWith('.pack'))).not.toEqual([])
+    expect(looseIn(directory)).toBeLessThan(500)
     expect(await readdir(join(directory, 'refs/tags'))).toEqual([])
     expect(await readdir(join(directory, 'objects/info'))).toContain('commit-graphs')
     expect(await repositorySize(directory)).toBeGreaterThan(10_000)
     await maintain(pool, directory)
+    git(directory, ['fsck', '--strict', '--full'])
+  })
+
+  it('packs loose objects once there are many', async () => {
+    const directory = await repository()
+    const create = (path: string) => ({ action: 'create' as const, path, content: Buffer.from(path) })
+    const few = committed(
+      await draft(
+        directory,
+        Array.from({ length: 400 }, (_, i) => create(`f${i}`)),
+      ),
+    )
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: few.commit }])
+    await maintain(pool, directory)
+    expect(looseIn(directory)).toBe(402)
+    const many = committed(
+      await draft(
+        directory,
+        Array.from({ length: 100 }, (_, i) => create(`g${i}`)),
+        { parents: [few.commit] },
+      ),
+    )
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: few.commit, new: many.commit }])
+    await maintain(pool, directory, { packing: false })
+    expect(looseIn(directory)).toBe(504)
+    await maintain(pool, directory)
+    expect(looseIn(directory)).toBe(0)
     git(directory, ['fsck', '--strict', '--full'])
   })
 

@@ -8,8 +8,8 @@ import { PassThrough, Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { createGunzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writeObjects } from '../../src/git/objects/loose-objects.js'
 import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
-import { writePack } from '../../src/git/objects/pack-writer.js'
 import { encodeTree } from '../../src/git/objects/tree-codec.js'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { PackedRefsCache } from '../../src/git/refs/packed-refs.js'
@@ -209,7 +209,7 @@ describe('fetching', () => {
     const blob = await stage.blob(randomBytes(8_000_000))
     const tree = await stage.tree(encodeTree([{ mode: '100644', name: 'big', oid: blob }]))
     const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'big' })
-    await writePack(directory, stage.objects)
+    await writeObjects(directory, stage.objects)
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
     const impatient = new Transport(pool, await folder(), packed, { ...TRANSPORT_LIMITS, stall: 200 })
     const taken: Buffer[] = []
@@ -306,7 +306,7 @@ describe('fetching', () => {
     const blob = await stage.blob(randomBytes(40_000_000))
     const tree = await stage.tree(encodeTree([{ mode: '100644', name: 'big', oid: blob }]))
     const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'big' })
-    await writePack(directory, stage.objects)
+    await writeObjects(directory, stage.objects)
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
     for (let i = 0; i < 5; i++) {
       await new Promise<void>((resolve) => {
@@ -619,7 +619,7 @@ describe('pushing', () => {
     for (const [i, header] of ['J\xf6rg <> 1 +9999', ' <a@b> -5 +0000', 'A <a@b> 8589934592 +0000', 'A <a@b> 99999999999999999999 +0000'].entries()) {
       const raw = Buffer.from(`tree ${tree}\nauthor ${header}\ncommitter ${header}\n\nodd\n`, 'latin1')
       const oid = git(work, ['hash-object', '-w', '-t', 'commit', '--literally', '--stdin'], raw).trim()
-      await writePack(work, stage.objects)
+      await writeObjects(work, stage.objects)
       git(work, ['update-ref', `refs/heads/odd${i}`, oid])
       expect([header, await gitAsync(work, ['push', '-q', url, `odd${i}`])]).toMatchObject([header, { code: 0 }])
     }
@@ -634,7 +634,7 @@ function packetLine(line: string) {
 /** Pushes objects as a client would that checks nothing itself. */
 async function refusesPush(url: string, directory: string, stage: Pick<ObjectBuffer, 'objects'>, commit: string) {
   const work = await repository()
-  await writePack(work, stage.objects)
+  await writeObjects(work, stage.objects)
   writeFileSync(join(work, 'refs', 'heads', 'main'), `${commit}\n`)
   const pack = Buffer.from(git(work, ['pack-objects', '--stdout', '-q'], stage.objects.map((object) => `${object.oid}\n`).join('')), 'latin1')
   const body = Buffer.concat([Buffer.from(`${packetLine(`${ZERO} ${commit} refs/heads/main\0report-status`)}0000`), pack])

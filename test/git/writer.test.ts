@@ -1,11 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, rmdir, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
-import { writePack } from '../../src/git/objects/pack-writer.js'
+import { writeObjects } from '../../src/git/objects/loose-objects.js'
+import { ObjectBuffer, type StagedObject } from '../../src/git/objects/object-buffer.js'
 import { decodeTree, encodeTree } from '../../src/git/objects/tree-codec.js'
 import { writeCommit, writeTag } from '../../src/git/objects/writer.js'
 import { type Change, ZERO } from '../../src/git/types.js'
@@ -39,23 +39,73 @@ describe('encodeTree', () => {
   })
 })
 
-describe('writePack', () => {
-  it('writes a pack and an index that git verifies, whatever the sizes', async () => {
+describe('writeObjects', () => {
+  const staged = async (...contents: Buffer[]) => {
+    const stage = new ObjectBuffer()
+    for (const content of contents) await stage.blob(content)
+    return stage.objects as [StagedObject, ...StagedObject[]]
+  }
+  const pathOf = (directory: string, { oid }: StagedObject) => join(directory, 'objects', oid.slice(0, 2), oid.slice(2))
+
+  it('writes objects that git verifies, whatever the sizes', async () => {
+    const directory = await repository()
+    const sizes = [0, 1, 15, 16, 17, 2047, 2048, 65_536, 65_537, 3_000_000]
+    const objects = await staged(...sizes.map((size) => Buffer.alloc(size, `${size}`)))
+    await writeObjects(directory, objects)
+    expect(git(directory, ['count-objects', '-v'])).toMatch(/^count: 10\n(.*\n)*garbage: 0\n/)
+    for (const [i, { oid }] of objects.entries()) expect(git(directory, ['cat-file', '-s', oid]).trim()).toBe(`${sizes[i]}`)
+    expect(git(directory, ['fsck', '--strict', '--no-dangling'])).toBe('')
+  })
+
+  it('keeps every byte of modes, names and messages (C-19)', async () => {
     const directory = await repository()
     const stage = new ObjectBuffer()
-    for (const size of [0, 1, 15, 16, 17, 2047, 2048, 70_000, 3_000_000]) await stage.blob(Buffer.alloc(size, `${size}`))
-    await writePack(directory, stage.objects)
-    const names = await readdir(join(directory, 'objects', 'pack'))
-    expect(names.map((name) => name.replace(/^.*\./, '')).sort()).toEqual(['idx', 'pack'])
-    const pack = join('objects', 'pack', names.find((name) => name.endsWith('.pack')) as string)
-    expect(git(directory, ['verify-pack', '-v', pack])).toContain(': ok')
-    git(directory, ['index-pack', '--strict', '-o', 'native.idx', pack])
-    execFileSync('cmp', [join(directory, 'native.idx'), join(directory, pack.replace(/pack$/, 'idx'))])
+    const blob = await stage.blob(Buffer.from('x'))
+    const tree = await stage.tree(Buffer.concat([Buffer.from('100664 caf\xe9\0', 'latin1'), Buffer.from(blob, 'hex')]))
+    const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: '\n a\r\nb' })
+    await writeObjects(directory, stage.objects)
+    expect(git(directory, ['cat-file', 'tree', tree])).toBe(`100664 caf\xe9\0${Buffer.from(blob, 'hex').toString('latin1')}`)
+    expect(git(directory, ['cat-file', 'commit', commit])).toMatch(/\n\n\n a\r\nb$/)
+  })
+
+  it('an object that is there already becomes as young as the change, so pruning leaves it alone (SEC-164)', async () => {
+    const directory = await repository()
+    const objects = await staged(Buffer.from('old'))
+    await writeObjects(directory, objects)
+    await utimes(pathOf(directory, objects[0]), 1, 1)
+    await writeObjects(directory, objects)
+    git(directory, ['prune', '--expire=1.day.ago'])
+    expect(git(directory, ['cat-file', 'blob', objects[0].oid])).toBe('old')
+  })
+
+  it('makes its folders again while a repack beside removes those that are empty (SEC-164)', async () => {
+    const directory = await repository()
+    const objects = await staged(...Array.from({ length: 1_000 }, (_, i) => Buffer.from(`${i}`)))
+    const folders = [...new Set(objects.map((object) => dirname(pathOf(directory, object))))]
+    let writing = true
+    // as `git prune-packed` does
+    const removing = (async () => {
+      while (writing) for (const folder of folders) await rmdir(folder).catch(() => {})
+    })()
+    await writeObjects(directory, objects).finally(() => (writing = false))
+    await removing
+    expect(git(directory, ['count-objects'])).toMatch(/^1000 objects/)
+  })
+
+  it('makes nothing where a repository is missing (SEC-156), and leaves no temporary file where it fails', async () => {
+    const directory = await repository()
+    const objects = await staged(Buffer.from('one'), Buffer.from('two'), Buffer.alloc(100_000))
+    await expect(writeObjects(`${directory}-missing`, objects)).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(existsSync(`${directory}-missing`)).toBe(false)
+    // a folder stands where a file has to go
+    await mkdir(pathOf(directory, objects[0]), { recursive: true })
+    await expect(writeObjects(directory, objects)).rejects.toMatchObject({ code: 'EISDIR' })
+    expect((await readdir(join(directory, 'objects'), { recursive: true })).filter((name) => name.includes('tmp'))).toEqual([])
   })
 })
 
 describe('draftCommit', () => {
-  it('applies changes in order, later ones seeing earlier ones, in one pack (C-19)', async () => {
+  it('applies changes in order, later ones seeing earlier ones (C-19)', async () => {
     const directory = await repository()
     const first = committed(await draft(directory, [file('a/b/c'), file('top'), { ...file('run.sh'), executable: true } as Change]))
     const second = committed(
@@ -80,7 +130,6 @@ describe('draftCommit', () => {
     ).toEqual(['100644\ta', '100755\tbin/run.sh', '100644\ttop', '100644\tx/y'])
     expect(git(directory, ['cat-file', 'blob', `${second.commit}:x/y`])).toBe('2')
     expect(git(directory, ['fsck', '--strict', '--full', second.commit])).toBe('')
-    expect((await readdir(join(directory, 'objects', 'pack'))).length).toBe(4)
   })
 
   it('directories emptied by deletion disappear, down to an empty tree, and an unchanged tree is a commit too (C-41, C-44)', async () => {
@@ -142,7 +191,7 @@ describe('draftCommit', () => {
     expect(await draft(directory, [modules('-u./payload')])).toMatchObject({ fault: 'invalid_path', path: '.gitmodules' })
     const { commit } = committed(await draft(directory, [modules('https://example.org/x.git'), file('.gitattributes', '* text\n')]))
     git(directory, ['fsck', '--strict', '--full', commit])
-    expect(await readdir(join(directory, 'objects'))).toEqual(['info', 'pack'])
+    expect((await readdir(join(directory, 'objects'))).filter((name) => name.startsWith('tmp'))).toEqual([])
   })
 
   it('keeps neighbours byte for byte: odd names and modes, links, submodules, duplicate-looking names', async () => {
@@ -178,7 +227,7 @@ describe('draftCommit', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
-  it('a kill -9 while packs are written leaves a repository that git finds sound, and a retry works (SEC-157)', {
+  it('a kill -9 while objects are written leaves a repository that git finds sound, and a retry works (SEC-157)', {
     tags: ['long'],
     timeout: 60_000,
   }, async () => {

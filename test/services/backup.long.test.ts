@@ -201,6 +201,7 @@ describe('a backup (SEC-163)', () => {
     const repository = `repositories/default/${project.id}.git`
     const { body: upload } = await t.api('post', `${project.path}/uploads`, admin).attach('file', Buffer.from('uploaded'), 'y.txt').expect(201)
     await t.ctx.jobs.drain()
+    await gitRun(directoryOf(t, project.id), 'repack', '-adq')
     await backUp(t.ctx, t.databaseUrl, folder('whole'))
     expect(await faultsOf(folder('whole'))).toEqual([])
     const files = await readdir(folder('whole'), { recursive: true })

@@ -37,6 +37,13 @@ beforeAll(async () => {
 })
 
 const make = () => aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
+/** The same with all its objects in one pack. */
+async function makePacked() {
+  const one = await make()
+  await t.ctx.jobs.drain()
+  await gitOut(directoryOf(t, one.id), 'repack', '-adq')
+  return one
+}
 const found = async (options = {}) => {
   const all: Fault[] = []
   for await (const fault of faults(t.ctx, options)) all.push(fault)
@@ -121,8 +128,7 @@ describe('what the doctor finds and repairs', () => {
   })
 
   it('a pack without its index (SEC-159)', async () => {
-    const one = await make()
-    await t.ctx.jobs.drain()
+    const one = await makePacked()
     const folder = join(directoryOf(t, one.id), 'objects/pack')
     const half = join(folder, `pack-${hash('1')}.pack`)
     const [pack] = (await readdir(folder)).filter((name) => name.endsWith('.pack'))
@@ -409,7 +415,7 @@ describe('what the doctor finds and repairs', () => {
 
   /** A project with one pack, damaged by `damage` while `check` looks, and put right after it. */
   async function withDamagedPack(damage: (bytes: Buffer) => Buffer, check: (one: TestProject, pack: string) => Promise<void>) {
-    const one = await make()
+    const one = await makePacked()
     await t.api('post', `${one.path}/statuses/main`, owner).send({ state: 'success' }).expect(201)
     await t.ctx.jobs.drain()
     const packs = join(directoryOf(t, one.id), 'objects/pack')
@@ -424,8 +430,9 @@ describe('what the doctor finds and repairs', () => {
     }
   }
   const flipped = (bytes: Buffer) => {
-    // the first byte after the header of the first object is inside its data
-    bytes[14] = (bytes[14] as number) ^ 1
+    // in the data of the last object, a blob, before the checksum of the pack
+    const at = bytes.length - 22
+    bytes[at] = (bytes[at] as number) ^ 1
     return bytes
   }
 
@@ -461,8 +468,7 @@ describe('what the doctor finds and repairs', () => {
   })
 
   it('finds a pack that is missing, but not an index that a repack or a kill leaves without its pack (SEC-175)', async () => {
-    const one = await make()
-    await t.ctx.jobs.drain()
+    const one = await makePacked()
     const packs = join(directoryOf(t, one.id), 'objects/pack')
     const pack = (await readdir(packs)).find((name) => name.endsWith('.pack')) as string
     await writeFile(join(packs, `pack-${'a'.repeat(40)}.idx`), await readFile(join(packs, pack.replace('.pack', '.idx'))))
@@ -506,8 +512,7 @@ describe('what the doctor finds and repairs', () => {
   })
 
   it('only reports what it cannot repair: a damaged repository', async () => {
-    const one = await make()
-    await t.ctx.jobs.drain()
+    const one = await makePacked()
     const directory = directoryOf(t, one.id)
     const blob = await gitOut(directory, 'rev-parse', 'main:a.txt')
     const packs = join(directory, 'objects/pack')

@@ -1,14 +1,11 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { deflate, inflate } from 'node:zlib'
 import { EMPTY_TREE } from '../diff/diff.js'
 import { gitFailure } from '../errors.js'
-import type { ObjectType } from '../objects/cat-file.js'
 import type { ReadObject } from '../objects/changes.js'
+import { readLoose, writeLoose, writeObjects } from '../objects/loose-objects.js'
 import { ObjectBuffer, type StagedObject } from '../objects/object-buffer.js'
 import { parseCommit } from '../objects/object-codec.js'
-import { writePack } from '../objects/pack-writer.js'
 import { withQuarantine } from '../objects/quarantine.js'
 import { treeOf, type WriteContext } from '../objects/writer.js'
 import type {
@@ -47,7 +44,7 @@ export async function draftPick(context: WriteContext, draft: PickDraft, maxAllo
   // git knows the empty tree even if it is not stored, but fsck wants it stored
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.onto] })
-  await writePack(context.directory, [...merged.objects, ...stage.objects])
+  await writeObjects(context.directory, [...merged.objects, ...stage.objects])
   return { commit, tree: merged.tree }
 }
 
@@ -130,7 +127,7 @@ export async function draftMerge(
   const commit = merge ? await stage.commit({ ...merge, tree, parents: [into, squashed ?? from] }) : (squashed ?? from)
   const commits = { commit, squash: squashed }
   const objects = [...merged.objects, ...stage.objects]
-  await Promise.all([objects.length > 0 && writePack(context.directory, objects), whileWriting(commits)])
+  await Promise.all([writeObjects(context.directory, objects), whileWriting(commits)])
   return commits
 }
 
@@ -195,7 +192,7 @@ export async function draftConflicted(context: WriteContext, ours: Oid, theirs: 
     }
     const stage = new ObjectBuffer()
     const commit = await stage.commit({ tree, parents: [ours], author: NOBODY, committer: NOBODY, message: '' })
-    await writePack(directory, [...(await readLoose(path, new Set())), ...stage.objects])
+    await writeObjects(directory, [...(await readLoose(path, new Set())), ...stage.objects])
     return { commit, files: [...files.values()] }
   })
 }
@@ -217,28 +214,3 @@ export const mergeTexts = ({ directory, pool }: WriteContext, { base, ours, thei
     const { stdout } = await pool.run(directory, ['merge-file', '--stdout', '--quiet', `--${side}`, ...files])
     return stdout
   })
-
-const compress = promisify(deflate)
-const decompress = promisify(inflate)
-
-/** Writes a loose object without syncing it. */
-async function writeLoose(objects: string, { oid, type, content }: StagedObject) {
-  const folder = join(objects, oid.slice(0, 2))
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, oid.slice(2)), await compress(Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content])))
-}
-
-/** All loose objects in a directory except known ones. */
-async function readLoose(objects: string, known: Set<Oid>): Promise<StagedObject[]> {
-  const folders = (await readdir(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name))
-  const names = await Promise.all(folders.map(async (folder) => (await readdir(join(objects, folder))).map((name) => folder + name)))
-  const oids = names.flat().filter((oid) => /^[0-9a-f]{40}$/.test(oid) && !known.has(oid))
-  return Promise.all(
-    oids.map(async (oid) => {
-      const bytes = (await decompress(await readFile(join(objects, oid.slice(0, 2), oid.slice(2))))) as Buffer
-      const header = bytes.indexOf(0)
-      const [type] = bytes.toString('latin1', 0, header).split(' ')
-      return { oid, type: type as ObjectType, content: bytes.subarray(header + 1) }
-    }),
-  )
-}

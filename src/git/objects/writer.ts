@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { ProcessPool } from '../process/pool.js'
 import { type CommitDraft, type DraftResult, type HistoryDraft, type Oid, type Signature, type Tag, ZERO } from '../types.js'
 import { changeTree, type ReadObject } from './changes.js'
+import { writeLoose, writeObjects } from './loose-objects.js'
 import { ObjectBuffer } from './object-buffer.js'
-import { packOf, writePack } from './pack-writer.js'
 import { withQuarantine } from './quarantine.js'
 
 export interface WriteContext {
@@ -38,7 +38,7 @@ export function draftHistory({ directory, pool, readObject }: WriteContext): His
       }
       return { commit, tree: changed.tree }
     },
-    write: () => writePack(directory, stage.objects),
+    write: () => writeObjects(directory, stage.objects),
   }
 }
 
@@ -49,7 +49,7 @@ export async function writeCommit(
 ): Promise<Oid> {
   const stage = new ObjectBuffer()
   const oid = await stage.commit(commit)
-  await writePack(directory, stage.objects)
+  await writeObjects(directory, stage.objects)
   return oid
 }
 
@@ -59,7 +59,7 @@ export async function writeTag(
 ): Promise<Oid> {
   const stage = new ObjectBuffer()
   const oid = await stage.tag(tag)
-  await writePack(directory, stage.objects)
+  await writeObjects(directory, stage.objects)
   return oid
 }
 
@@ -75,14 +75,13 @@ export async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> 
  * Git's own check of files such as `.gitmodules`, whose content can attack users who clone (SEC-101). It needs a
  * process, so it runs only if such a file was written.
  */
-function passesFsck(pool: ProcessPool, directory: string, stage: ObjectBuffer): Promise<boolean> {
+function passesFsck(pool: ProcessPool, directory: string, { objects }: ObjectBuffer): Promise<boolean> {
   return withQuarantine(directory, async ({ path, env }) => {
     await mkdir(join(path, 'pack'))
-    const { exitCode } = await pool.run(directory, ['index-pack', '--strict', '--stdin'], {
-      input: await packOf(stage.objects),
-      env,
-      accept: [1, 128],
-    })
+    await Promise.all(objects.map((object) => writeLoose(path, object)))
+    const names = objects.map(({ oid }) => `${oid}\n`).join('')
+    const { stdout: pack } = await pool.run(directory, ['pack-objects', '--stdout', '--window=0', '-q'], { input: names, env })
+    const { exitCode } = await pool.run(directory, ['index-pack', '--strict', '--stdin'], { input: pack, env, accept: [1, 128] })
     return exitCode === 0
   })
 }

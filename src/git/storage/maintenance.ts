@@ -11,6 +11,8 @@ import { isAbandoned, MAINTENANCE_LOCK, removeLeftovers, removePacksWithoutIndex
 
 const DEADLINE_MS = 900_000
 const MAX_PACKS = 20
+/** Each is a file to open for a clone; a change made through the API writes three or more. */
+const MAX_LOOSE_OBJECTS = 500
 const DEFAULT_GRAPH_MEMORY_BYTES = 1_500_000_000
 const MAX_LOOSE_REFS = 200
 const LARGE_REPOSITORY_OBJECTS = 50_000
@@ -47,10 +49,15 @@ export async function maintain(
     // and joining packs and computing changed paths takes minutes.
     const graphFirst = !hasCommitGraph(directory) && (await countObjects(directory)) > LARGE_REPOSITORY_OBJECTS
     if (graphFirst) await run(...graph('--no-changed-paths'))
-    const due = async () => (await countPacks(directory)) > MAX_PACKS || (bitmaps && (await lacksBitmap(directory)))
+    const due = async () =>
+      (await countPacks(directory)) > MAX_PACKS ||
+      (await countLooseObjects(directory)) > MAX_LOOSE_OBJECTS ||
+      (bitmaps && (await lacksBitmap(directory)))
     if (packing && (depth !== 'usual' || (await due()))) {
       await run('repack', '-d', '-q', ...REPACK_ARGS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
       await syncDirectory(join(directory, 'objects', 'pack'))
+      // a repack packs what is loose, except unreachable objects that have expired
+      if (depth === 'gc' && (await countLooseObjects(directory)) > 0) await run('prune', `--expire=${UNREACHABLE_EXPIRY}`)
     }
     // git adds changed-path filters to new layers only
     const split = graphFirst || depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
@@ -143,6 +150,13 @@ export async function repositorySize(directory: string): Promise<number> {
 async function countPacks(directory: string) {
   const names = await readdir(join(directory, 'objects', 'pack')).catch(() => [])
   return names.filter((name) => name.endsWith('.pack')).length
+}
+
+async function countLooseObjects(directory: string): Promise<number> {
+  const objects = join(directory, 'objects')
+  const folders = (await readdir(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name))
+  const names = await Promise.all(folders.map((folder) => readdir(join(objects, folder)).catch(() => [])))
+  return names.reduce((sum, { length }) => sum + length, 0)
 }
 
 /**

@@ -74,9 +74,7 @@ export function footnotesToHtml(env: Footnotes, render: (text: string) => string
   for (const [label, { number }] of env.referredTo) {
     const html = render(env.footnotes.get(label) ?? '')
     if (html === null) return null
-    items.push(
-      `<li id="${ID_PREFIX}fn-${number}">\n${html}<a href="#${ID_PREFIX}fnref-${number}" class="footnote-backref">↩</a>\n</li>\n`,
-    )
+    items.push(`<li id="${ID_PREFIX}fn-${number}">\n${html}<a href="#${ID_PREFIX}fnref-${number}" class="footnote-backref">↩</a>\n</li>\n`)
   }
   return `<section class="footnotes">\n<ol>\n${items.join('')}</ol>\n</section>\n`
 }

@@ -33,6 +33,8 @@ const MAX_INLINE = 16_384
 const MAX_OPEN = 200
 /** Links of a text; paragraphs after them are shown as they are: a megabyte of addresses takes seconds. */
 const MAX_LINKS = 20_000
+/** Tags of HTML in a text; one with more is shown as it is: the parser takes quadratic time where they nest. */
+const MAX_TAGS = 10_000
 
 /** URLs in user content may lead to web pages, mail or relative paths, never to scripts or files. */
 const isHarmless = (url: string) => /^(?:https?:|mailto:)/i.test(url) || !/^[^/?#]*:/.test(url)
@@ -66,8 +68,8 @@ interface RenderEnv extends Env, Footnotes {
   linksIn?: LinkFinder | undefined
   /** Whether `[[page]]` is a link. */
   isWiki: boolean
-  /** Whether the text has HTML itself. */
-  hasHtml: boolean
+  /** How many tags of HTML the text has itself. */
+  tags: number
   slugger: GithubSlugger
 }
 
@@ -77,14 +79,14 @@ export const markdownToHtml = (text: string): string => (text.length <= MAX_REND
 /** Like `markdownToHtml`, for long texts too: for a thread of its own (MD-1 to MD-4). */
 export function renderMarkdown(text: string, linksIn?: LinkFinder, isWiki = false): string {
   if (text.length > MAX_LENGTH || hasMoreLines(text, MAX_LINES)) return asIs(text)
-  const env: RenderEnv = { linksIn, isWiki, links: 0, hasHtml: false, slugger: new GithubSlugger(), footnotes: new Map(), referredTo: new Map() }
+  const env: RenderEnv = { linksIn, isWiki, links: 0, tags: 0, slugger: new GithubSlugger(), footnotes: new Map(), referredTo: new Map() }
   let room = MAX_HTML
   const render = (source: string): string | null => {
     const tokens = blocks.parse(source, env)
     markTasks(tokens)
     markAlerts(tokens)
     for (const [i, token] of tokens.entries()) {
-      if (token.type === 'html_block') env.hasHtml = true
+      if (token.type === 'html_block') env.tags += token.content.split('<').length - 1
       if (token.type !== 'inline') continue
       const html = inlineHtml(token, env, room)
       if (html === null) return null
@@ -97,8 +99,8 @@ export function renderMarkdown(text: string, linksIn?: LinkFinder, isWiki = fals
   }
   const html = render(text)
   const notes = html === null ? null : footnotesToHtml(env, render)
-  if (html === null || notes === null) return asIs(text)
-  return (env.hasHtml ? sanitize(`${html}${notes}`) : `${html}${notes}`).trimEnd()
+  if (html === null || notes === null || env.tags > MAX_TAGS) return asIs(text)
+  return (env.tags > 0 ? sanitize(`${html}${notes}`) : `${html}${notes}`).trimEnd()
 }
 
 function hasMoreLines(text: string, maximum: number): boolean {
@@ -125,7 +127,7 @@ function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
     const { type, attrs, meta } = child
     if (type === 'link_open' || type === 'image') env.links++
     if (type === 'link_open') child.attrSet('href', linkWithin(String(child.attrGet('href'))))
-    if (type === 'html_inline' && !meta) env.hasHtml = true
+    if (type === 'html_inline' && !meta) env.tags++
     for (const [, value] of attrs ?? []) attributes += String(value).length
   }
   if (attributes > room) return null

@@ -65,7 +65,11 @@ function changed(tagName: string, given: sanitizeHtml.Attributes): sanitizeHtml.
   if (style !== undefined && !/^text-align:(?:left|center|right)$/.test(style)) delete attribs['style']
   for (const name of SIZES) if (attribs[name] !== undefined && !isSize(attribs[name])) delete attribs[name]
   for (const name of ['id', 'name']) if (attribs[name]) attribs[name] = prefixed(attribs[name])
-  if (tagName === 'input') return { tagName, attribs: { type: 'checkbox', class: 'task-list-item-checkbox', disabled: '', ...(attribs['checked'] !== undefined && { checked: '' }) } }
+  if (tagName === 'input')
+    return {
+      tagName,
+      attribs: { type: 'checkbox', class: 'task-list-item-checkbox', disabled: '', ...(attribs['checked'] !== undefined && { checked: '' }) },
+    }
   // in this order, which those expect that lead links and pictures to the files of a repository
   return {
     tagName,

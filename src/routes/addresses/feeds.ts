@@ -7,14 +7,15 @@ import { findPathOwner } from '../../access/path-owner.js'
 import { fullPathOf, getGroupFor, getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { Failure, notFound, unauthenticated } from '../../failures.js'
+import { addressKind } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
 import { Content, sendContent } from '../../http/content.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
 import { countRequest, forCall } from '../../http/mount.js'
 import { parseInput } from '../../http/params.js'
 import { holderOfCall, runAsHolder } from '../../lib/async/holder.js'
-import { atomOf, type Feed, type FeedEntry } from '../../lib/text/atom.js'
 import { asPath } from '../../lib/numeric-id.js'
+import { atomOf, type Feed, type FeedEntry } from '../../lib/text/atom.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { wholeEnd } from '../../lib/text/whole-end.js'
 import { titleOf } from '../../rules/commit-title.js'
@@ -324,24 +325,34 @@ const HEADERS = {
   'content-security-policy': "default-src 'none'; sandbox",
 }
 
-/** Answers with the feed at an address (WB-230); null if there is none. */
-export async function serveFeed(ctx: Context, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | null> {
-  const asked = feedIn(request)
-  const found = asked && findFeed(asked.page)
-  if (!found) return null
+/** A feed, with what its address names. */
+type FoundFeed = Pick<FeedAddress, 'feed'> & Pick<Call, 'path' | 'rest'> & NonNullable<ReturnType<typeof feedIn>>
+
+/** The feeds of pages (WB-230). */
+export const pageFeeds = addressKind({
+  find(request): FoundFeed | null {
+    const asked = feedIn(request)
+    const found = asked && findFeed(asked.page)
+    return found && { ...asked, ...found }
+  },
+  answer: serveFeed,
+})
+
+/** Answers with a feed; null if there is none. */
+async function serveFeed(ctx: Context, found: FoundFeed, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | null> {
   const query = Object.assign(emptyParameterBag(), request.query as ParameterBag)
   const token = tokenIn(query)
   const caller = token ? await callerOfFeedToken(ctx, String(token), request.ip) : await callerOf(ctx, request, '/events')
   await countRequest(ctx, caller.user?.id ?? null, request, reply)
-  const call: Call = { ctx: forCall(ctx, request, caller), caller, query, ...found }
+  const call: Call = { ctx: forCall(ctx, request, caller), caller, query, path: found.path, rest: found.rest }
   const parts = await runAsHolder(holderOfCall(caller.user?.id, request.ip), () => found.feed(call)).catch((error: unknown) => {
     // without `/-/` it may be the older address of a page about a file
-    if (error instanceof Failure && error.kind === 'not_found' && !asked.page.includes('/-/')) return null
+    if (error instanceof Failure && error.kind === 'not_found' && !found.page.includes('/-/')) return null
     throw error
   })
   if (!parts) return null
   const { base } = ctx.links
-  const bytes = Buffer.from(atomOf({ ...parts, self: base + asked.self, page: base + asked.page }))
+  const bytes = Buffer.from(atomOf({ ...parts, self: base + found.self, page: base + found.page }))
   const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
   // the URL may have a token in its query
   reply.header('referrer-policy', 'no-referrer')

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fullPathOf, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { nullOnFailure } from '../../failures.js'
+import { addressKind, pathBelow } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
 import { countRequest, forCall } from '../../http/mount.js'
 import { escapeHtml } from '../../lib/text/html.js'
@@ -9,15 +10,18 @@ import { escapeHtml } from '../../lib/text/html.js'
 /** Longer paths name no project. */
 const MAX_PARTS = 24
 
-/** Whether `go` asks where the repository of an import path is. */
-export const asksForGoImport = ({ query }: FastifyRequest): boolean => (query as Record<string, unknown>)['go-get'] === '1'
+/** What `go` asks about an import path. */
+export const goImports = addressKind({
+  find: (request) => ((request.query as Record<string, unknown>)['go-get'] === '1' ? pathBelow(request) : null),
+  answer: sendGoImport,
+})
 
 /**
  * Names the repository of an import path (WA-7): that of the project which the path begins with and the caller may read,
  * otherwise that of its first two parts, so that nothing is said about what exists.
  */
-export async function sendGoImport(ctx: Context, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const parts = (request.params as { '*': string })['*'].split('/').filter((part) => part !== '')
+async function sendGoImport(ctx: Context, importPath: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const parts = importPath.split('/').filter((part) => part !== '')
   const caller = await callerOf(ctx, request, '/projects/:id')
   await countRequest(ctx, caller.user?.id ?? null, request, reply)
   const project = await readableProject(forCall(ctx, request, caller), caller, parts)

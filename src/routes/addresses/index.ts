@@ -6,10 +6,12 @@ import { onMergeRequest } from '../../access/merge-requests.js'
 import { anyone, onProject, onProjectSignedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound, unauthenticated } from '../../failures.js'
+import { addressKind, pathBelow } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
 import { Content, downloadOf, PICTURE_POLICY, sendContent } from '../../http/content.js'
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
+import { pathOfRouter } from '../../lib/text/byte-path.js'
 import { isReservedBelow } from '../../rules/path.js'
 import { badgeOf } from '../../services/ci/badges.js'
 import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
@@ -40,6 +42,8 @@ interface Address<Subject = unknown, Signed extends boolean = boolean> {
   /** The GET of the API whose credentials and scopes it takes. */
   like: string
   access: Access<Subject, Signed>
+  /** Crawlers are asked to leave all of its addresses alone. */
+  robots?: 'disallow'
   answer(call: Call<Subject, Signed>): Promise<Content>
 }
 
@@ -103,6 +107,7 @@ export const addresses: Address[] = [
     pattern: /^(?<file>[\s\S]+)$/,
     like: '/projects/:id/repository/files/:file_path/raw',
     access: onProject('download_code'),
+    robots: 'disallow',
     async answer({ ctx, subject, params, query, signal }) {
       const { id, path, size, type, open } = await openRaw(ctx, subject, params['file'] as string, signal)
       const name = path.slice(path.lastIndexOf('/') + 1)
@@ -111,7 +116,10 @@ export const addresses: Address[] = [
       return new Content({ etag: `"${id}"`, size, headers, open })
     },
   }),
-  archiveAt('archive', /^(?<ref>[\s\S]+)\/(?<name>[^/]+?)\.(?<format>tar\.gz|tar\.bz2|tbz2|tbz|tb2|tgz|bz2|tar|zip|gz)$/),
+  {
+    ...archiveAt('archive', /^(?<ref>[\s\S]+)\/(?<name>[^/]+?)\.(?<format>tar\.gz|tar\.bz2|tbz2|tbz|tb2|tgz|bz2|tar|zip|gz)$/),
+    robots: 'disallow',
+  },
   archiveAt('repository', /^(?:(?<ref>[\s\S]+)\/)?archive\.(?<format>tar\.gz|tar\.bz2|tbz2|tbz|tb2|tgz|bz2|tar|zip|gz)$/),
   address({
     part: 'merge_requests',
@@ -187,11 +195,23 @@ export const addresses: Address[] = [
   }),
 ]
 
+interface FoundAddress {
+  address: Address
+  params: Record<string, string>
+}
+
+/** What programs read beside the API. */
+export const programAddresses = addressKind({
+  find: (request) => addressOf(pathOfRouter(pathBelow(request))),
+  answer: serveAddress,
+  robots: addresses.flatMap(({ part, robots }) => (robots ? [`/*/-/${part}/`] : [])),
+})
+
 /** Groups have at most 20 levels. */
 const MAX_PARTS = 24
 
 /** The address of a path that the router has decoded, with its parameters. Null for any other path. */
-export function addressOf(path: string): { address: Address; params: Record<string, string> } | null {
+export function addressOf(path: string): FoundAddress | null {
   if (path.includes('\0')) return null
   const at = (part: string | null, rest: string, params = {}) => {
     for (const address of addresses) {
@@ -212,9 +232,9 @@ export function addressOf(path: string): { address: Address; params: Record<stri
 }
 
 /** Serves an address with the permissions, credentials and limits of the API (WA-1). */
-export async function serveAddress(
+async function serveAddress(
   ctx: Context,
-  { address: { like, access, answer }, params }: NonNullable<ReturnType<typeof addressOf>>,
+  { address: { like, access, answer }, params }: FoundAddress,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {

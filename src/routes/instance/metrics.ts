@@ -26,7 +26,12 @@ export function metricsRoute(app: FastifyInstance, ctx: Context) {
   }
   app.get(
     '/-/metrics',
-    { config: { policy: 'a token or an address of the configuration, or an administrator where the settings say so' } },
+    {
+      config: {
+        policy: 'a token or an address of the configuration, or an administrator where the settings say so',
+        forPrograms: '/-/metrics',
+      },
+    },
     async (request, reply) => {
       if (!isAllowed(request.ip, request.headers.authorization) && !(await isAdministrator(ctx, request))) throw noSuchRoute()
       const page = await ctx.monitoring.metrics.page()

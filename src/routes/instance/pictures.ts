@@ -16,7 +16,7 @@ const HEADERS = {
 export function pictureRoute(app: FastifyInstance, ctx: Context) {
   app.get<{ Params: { signature: string; address: string } }>(
     '/-/camo/:signature/:address',
-    { config: { policy: 'anyone' } },
+    { config: { policy: 'anyone', robots: ['/-/camo/'], forPrograms: '/-/camo' } },
     async ({ params, ip }, reply) => {
       const address = (await readSettings(ctx)).external_images === 'proxy' ? proxiedAddress(ctx, params) : null
       const picture = address === null ? null : await ctx.caches.pictures.open(address, { holder: ip, signal: disconnectSignal(reply) })

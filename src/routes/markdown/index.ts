@@ -12,6 +12,7 @@ export const markdown = [
     summary: 'Render Markdown',
     description: 'HTML in the text is escaped. With `gfm`, references to what the caller may see become links.',
     access: anyone,
+    openWhen: ['read_only'],
     input: z.object({ text: str(), gfm: opt(bool()), project: opt(str()) }),
     output: z.strictObject({ html: z.string() }),
     handler: async ({ ctx, caller, input }) => ({ html: await renderFor(ctx, caller, input) }),

@@ -15,14 +15,12 @@ import { openIdRoutes } from './openid.js'
 
 /** OAuth (CR-12 to CR-13a, CR-34 to CR-38). Plain routes, as they are outside /api/v4 and have their own error format. */
 export function oauthRoutes(app: FastifyInstance, ctx: Context) {
-  const config = { policy: 'anyone' }
-
-  app.post('/oauth/token', { config }, async (request, reply) => {
+  app.post('/oauth/token', { config: { policy: 'anyone', openWhen: ['read_only'], forPrograms: '/oauth/token' } }, async (request, reply) => {
     reply.header('cache-control', 'no-store')
     return sendJson(reply, await grant(forCall(ctx, request, ANONYMOUS), request))
   })
 
-  app.post('/oauth/revoke', { config }, async (request, reply) => {
+  app.post('/oauth/revoke', { config: { policy: 'anyone', openWhen: ['read_only'], forPrograms: '/oauth/revoke' } }, async (request, reply) => {
     const call = forCall(ctx, request, ANONYMOUS)
     const token = needsOf(request)('token')
     const credentials = clientCredentials(request)
@@ -30,14 +28,18 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
     return sendJson(reply, {})
   })
 
-  app.post('/oauth/introspect', { config: { policy: 'an OAuth application' } }, async (request, reply) => {
-    const call = forCall(ctx, request, ANONYMOUS)
-    const application = await requireClient(call, clientCredentials(request))
-    reply.header('cache-control', 'no-store')
-    return sendJson(reply, await introspect(call, needsOf(request)('token'), application))
-  })
+  app.post(
+    '/oauth/introspect',
+    { config: { policy: 'an OAuth application', openWhen: ['read_only'], forPrograms: '/oauth/introspect' } },
+    async (request, reply) => {
+      const call = forCall(ctx, request, ANONYMOUS)
+      const application = await requireClient(call, clientCredentials(request))
+      reply.header('cache-control', 'no-store')
+      return sendJson(reply, await introspect(call, needsOf(request)('token'), application))
+    },
+  )
 
-  app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
+  app.get('/oauth/token/info', { config: { policy: 'bearer credential', forPrograms: '/oauth/token' } }, async (request, reply) => {
     const { token } = await requireToken(ctx, bearerOf(request), request.ip)
     return sendJson(reply, await tokenInfo(ctx, token.id))
   })

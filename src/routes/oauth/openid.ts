@@ -9,12 +9,13 @@ import { bearerOf } from './bearer.js'
 
 /** OpenID Connect (CR-40 to CR-43). */
 export function openIdRoutes(app: FastifyInstance, ctx: Context) {
-  const config = { policy: 'anyone' }
   const configuration = discoveryOf(ctx)
   for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])
-    app.get(path, { config }, async (_, reply) => sendJson(reply, configuration))
+    app.get(path, { config: { policy: 'anyone', forPrograms: '/.well-known' } }, async (_, reply) => sendJson(reply, configuration))
 
-  app.get('/oauth/discovery/keys', { config }, async (_, reply) => sendJson(reply, await publicKeys(ctx)))
+  app.get('/oauth/discovery/keys', { config: { policy: 'anyone', forPrograms: '/oauth/discovery' } }, async (_, reply) =>
+    sendJson(reply, await publicKeys(ctx)),
+  )
 
   const answerUserInfo = async (request: FastifyRequest, reply: FastifyReply) => {
     const { user, token } = await requireToken(ctx, bearerOf(request), request.ip)
@@ -22,8 +23,9 @@ export function openIdRoutes(app: FastifyInstance, ctx: Context) {
     reply.header('cache-control', 'no-store')
     return sendJson(reply, await userInfo(ctx, user.id, token.scopes))
   }
-  app.get('/oauth/userinfo', { config: { policy: 'bearer credential with openid' } }, answerUserInfo)
-  app.post('/oauth/userinfo', { config: { policy: 'bearer credential with openid' } }, answerUserInfo)
+  const config = { policy: 'bearer credential with openid', forPrograms: '/oauth/userinfo', openWhen: ['read_only'] as const }
+  app.get('/oauth/userinfo', { config }, answerUserInfo)
+  app.post('/oauth/userinfo', { config }, answerUserInfo)
 }
 
 /** What programs read to set themselves up (CR-40). */

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { fullPathOf, getProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { forbidden, notFound } from '../../failures.js'
+import { addressKind, pathBelow } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
 import { redirect, WholeAddress } from '../../http/redirect.js'
 import { tagInAddress } from '../../rules/path.js'
@@ -10,24 +11,29 @@ import { findLatestRelease, findLinkUrl } from '../../services/content/releases.
 const RELEASES = '/-/releases/'
 const LATEST = 'permalink/latest'
 
-/** The path of the project and the rest of the address of a release file or of the latest release; null for any other. */
-function addressOf(request: FastifyRequest): { path: string; rest: string } | null {
-  const text = (request.params as { '*': string })['*']
-  const at = text.indexOf(RELEASES, 1)
+interface ReleaseAddress {
+  /** The path of the project. */
+  path: string
+  rest: string
+}
+
+/** The address of a release file or of the latest release; null for any other. */
+function addressOf(text: string): ReleaseAddress | null {
+  const at = text.indexOf('/-/', 1)
+  if (!text.startsWith(RELEASES, at)) return null
   const rest = text.slice(at + RELEASES.length)
   const isFile = rest.includes('/downloads/') || rest === LATEST || rest.startsWith(`${LATEST}/`)
   return at < 0 || !isFile || text.includes('\0') ? null : { path: text.slice(0, at), rest }
 }
 
-/** Whether a request outside /api/v4 is for a release file. */
-export const asksForReleaseFile = (request: FastifyRequest): boolean => addressOf(request) !== null
+/** The files of releases. */
+export const releaseFiles = addressKind({ find: (request) => addressOf(pathBelow(request)), answer: serveReleaseFile })
 
 /**
  * Redirects the permanent URL of a release link to the file, and that of the latest release to the release itself
  * (RL-7). Requires read access to releases.
  */
-export async function serveReleaseFile(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
-  const { path, rest } = addressOf(request) ?? { path: '', rest: '' }
+async function serveReleaseFile(ctx: Context, { path, rest }: ReleaseAddress, request: FastifyRequest, reply: FastifyReply) {
   const caller = await callerOf(ctx, request, '/projects/:id/releases')
   const subject = await getProjectFor(ctx, caller, path)
   if (!subject.can('download_code')) throw forbidden()

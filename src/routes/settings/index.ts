@@ -120,6 +120,7 @@ export const settings = [
     summary: 'Update application settings',
     description: 'Updates only the given settings; some require others.',
     access: adminFirst,
+    openWhen: ['read_only'],
     input: changes(),
     output: ApplicationSettings,
     handler: async ({ ctx, caller, input }) => present(await updateSettings(ctx, caller, known(input)), caller),

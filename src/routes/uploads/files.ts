@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { getProjectFor, onProjectSignedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { presentUpload, UploadedFile } from '../../entities/projects/upload.js'
-import { noSuchRoute, notFound } from '../../failures.js'
+import { notFound } from '../../failures.js'
+import { addressKind, pathBelow } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
 import { Content, type Range, sendContent } from '../../http/content.js'
 import { attachment } from '../../http/disposition.js'
@@ -28,18 +29,24 @@ export const uploads = [
   }),
 ]
 
-const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([\p{L}\p{M}\p{N}._+-]+)$/u
+const ADDRESS = /^((?![\s\S]*\/-\/)[^\0]+)\/uploads\/([0-9a-f]{32})\/([\p{L}\p{M}\p{N}._+-]+)$/u
 
-/** Whether the path is that of an uploaded file. */
-export const asksForUpload = (request: FastifyRequest): boolean => ADDRESS.test((request.params as { '*': string })['*'])
+/** Uploaded files. */
+export const uploadedFiles = addressKind({
+  find(request): UploadAddress | null {
+    const [, path, secret, filename] = ADDRESS.exec(pathBelow(request)) ?? []
+    return path && secret && filename ? { path, secret, filename } : null
+  },
+  answer: serveUpload,
+})
+
+type UploadAddress = Parameters<typeof findUpload>[1]
 
 /**
  * Uploaded files, at the URLs returned by UP-1 (UP-2): images and videos for anyone with the URL, everything else
  * for users who can see the project.
  */
-export async function serveUpload(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
-  const [, path, secret, filename] = ADDRESS.exec((request.params as { '*': string })['*']) ?? []
-  if (!path || !secret || !filename) throw noSuchRoute()
+async function serveUpload(ctx: Context, { path, secret, filename }: UploadAddress, request: FastifyRequest, reply: FastifyReply) {
   const upload = await findUpload(ctx, { path, secret, filename })
   if (!upload) throw notFound()
   const type = inlineType(filename)

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js'
-import type { Slices } from '../../lib/async/slices.js'
+import type { Highlighter } from '../../lib/text/highlighter.js'
 import { escapeHtml, unescapeHtml } from '../../lib/text/html.js'
 import { linkWithin } from '../../lib/text/sanitize.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
@@ -25,17 +25,23 @@ export async function settledSurroundings(ctx: Context): Promise<Pick<Surroundin
   return { diagrams: diagramServer(settings), picture: (address) => pictureAddress(ctx, settings, address) }
 }
 
+const FENCED = /<pre><code class="language-([^"\s]{1,50})">([^<]*)<\/code><\/pre>/g
 const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^>]*)>|<a href="([^"]*)"/g
 /** Tags that are changed in one step: a text of a megabyte has a hundred thousand links (SEC-145). */
 const STEP_TAGS = 500
 
 /**
- * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures of
- * other sites go through the proxy, or become their alternative text (WB-460). Check boxes of tasks get a label.
+ * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures of other sites
+ * go through the proxy, or become their alternative text (WB-460). Check boxes of tasks get a label, and the syntax of
+ * fenced code is marked.
  */
-export const withSurroundings = (slices: Slices, html: string, surroundings: Surroundings): Promise<string> =>
-  slices.steps(function* () {
-    const drawn = withDiagrams(html, surroundings.diagrams)
+export async function withSurroundings(
+  { slices, highlighter }: Pick<Context['cpu'], 'slices' | 'highlighter'>,
+  html: string,
+  surroundings: Surroundings,
+): Promise<string> {
+  const drawn = await withMarks(highlighter, withDiagrams(html, surroundings.diagrams))
+  return slices.steps(function* () {
     const parts: string[] = []
     let [from, steps] = [0, 0]
     for (const { 0: tag, 1: picture, 2: alt = '', 3: attributes = '', 4: link, index } of drawn.matchAll(TAGS)) {
@@ -47,6 +53,24 @@ export const withSurroundings = (slices: Slices, html: string, surroundings: Sur
     }
     return [...parts, drawn.slice(from)].join('')
   })
+}
+
+/** Blocks of programs in a text whose syntax is marked; further ones stay plain. */
+const MAX_MARKED = 50
+
+/** Marks the syntax of fenced code whose language is known. */
+async function withMarks(highlighter: Highlighter, html: string): Promise<string> {
+  const parts: string[] = []
+  let from = 0
+  for (const { 0: block, 1: language = '', 2: source = '', index } of html.matchAll(FENCED)) {
+    if (parts.length >= 2 * MAX_MARKED) break
+    const lines = await highlighter.lines(unescapeHtml(source), language.toLowerCase())
+    if (!lines) continue
+    parts.push(html.slice(from, index), `<pre><code class="language-${language}">${lines.join('\n')}</code></pre>`)
+    from = index + block.length
+  }
+  return [...parts, html.slice(from)].join('')
+}
 
 function pictureTo(tag: string, url: string, alt: string, attributes: string, { folder, file, picture }: Surroundings): string {
   if (url.startsWith('/uploads/')) return tag

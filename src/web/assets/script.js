@@ -107,6 +107,14 @@ function markLines() {
 }
 addEventListener('hashchange', markLines)
 markLines()
+
+// Links from elsewhere name the sections of a text without the prefix of their ids.
+function showSection() {
+  const id = decodeURIComponent(location.hash.slice(1))
+  if (id && !document.getElementById(id)) document.getElementById(`user-content-${id}`)?.scrollIntoView()
+}
+addEventListener('hashchange', showSection)
+showSection()
 addEventListener('click', (event) => {
   const link = event.shiftKey && event.target.closest?.('.lines .number a[href^="#L"]')
   const [, from] = LINES.exec(location.hash) ?? []

@@ -10,7 +10,7 @@ const html = async (sent: object, caller: TestUser | null = null) => (await send
 
 describe('POST /markdown', () => {
   it('renders for any caller, and refuses a token that is bad or may not write (MD-1, OT-5)', async () => {
-    expect((await send({ text: '# A *title*' }).expect(201)).body).toEqual({ html: '<h1>A <em>title</em></h1>' })
+    expect((await send({ text: '# A *title*' }).expect(201)).body).toEqual({ html: '<h1 id="user-content-a-title">A <em>title</em></h1>' })
     expect((await send({}).expect(400)).body).toEqual({ error: 'text is missing' })
     const user = await aUser(t.ctx)
     await send({ text: 'a' }, user).expect(201)
@@ -29,32 +29,38 @@ describe('POST /markdown', () => {
     ['|a|\n|-|\n|~~b~~|', '<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td><s>b</s></td>\n</tr>\n</tbody>\n</table>'],
     ['```mermaid\na-->b\n```', '<pre><code class="language-mermaid">a--&gt;b\n</code></pre>'],
     ['$`a^2`$', '<p>$<code>a^2</code>$</p>'],
-    ['<script>x</script> <b onclick="x">', '<p>&lt;script&gt;x&lt;/script&gt; &lt;b onclick=&quot;x&quot;&gt;</p>'],
+    ['a <script>x</script> <b onclick="x">b', '<p>a  <b>b</b></p>'],
+    ['<details>\n<summary>a</summary>\n\n*b* <!-- c -->\n</details>', '<details>\n<summary>a</summary>\n<p><em>b</em> </p>\n</details>'],
+    ['<a name="b"></a> [c](#b)', '<p><a name="user-content-b"></a> <a href="#user-content-b">c</a></p>'],
+    ['> [!TIP]\n> a', '<div class="markdown-alert markdown-alert-tip">\n<p class="markdown-alert-title">Tip</p>\n<p>a</p>\n</div>'],
+    [':tada: `:tada:` :no_such_name:', '<p>🎉 <code>:tada:</code> :no_such_name:</p>'],
+    ['# A *b*: `c`\n# A b c', '<h1 id="user-content-a-b-c">A <em>b</em>: <code>c</code></h1>\n<h1 id="user-content-a-b-c-1">A b c</h1>'],
     ['[a](javascript:x) ftp://b.c <data:x>', '<p>[a](javascript:x) ftp://b.c &lt;data:x&gt;</p>'],
     ['http://a.example a@b.example', '<p><a href="http://a.example">http://a.example</a> <a href="mailto:a@b.example">a@b.example</a></p>'],
-    ['# #1 @root ~a', '<h1>#1 @root ~a</h1>'],
+    ['# #1 @root ~a', '<h1 id="user-content-1-root-a">#1 @root ~a</h1>'],
   ])('renders %j without references (MD-1)', async (text, expected) => {
     expect(await html({ text })).toBe(expected)
   })
 
   it('puts footnotes at the end, in the order of the references, and leaves out those without one (MD-1)', async () => {
     const text = 'A[^b] b[^a] c[^b] d[^none]\n\n[^a]: First\n[^b]: *Second*\n    goes on[^a]\n\n    in two\n[^c]: Third\n\nEnd'
-    const ref = (number: number, id: string) => `<sup class="footnote-ref"><a href="#fn-${number}" id="${id}">${number}</a></sup>`
+    const ref = (number: number, id: string) =>
+      `<sup class="footnote-ref"><a href="#user-content-fn-${number}" id="user-content-${id}">${number}</a></sup>`
     expect(await html({ text })).toBe(
       [
         `<p>A${ref(1, 'fnref-1')} b${ref(2, 'fnref-2')} c${ref(1, 'fnref-1-2')} d[^none]</p>`,
         '<p>End</p>',
         '<section class="footnotes">',
         '<ol>',
-        '<li id="fn-1">',
+        '<li id="user-content-fn-1">',
         '<p><em>Second</em>',
         `goes on${ref(2, 'fnref-2-2')}</p>`,
         '<p>in two</p>',
-        '<a href="#fnref-1" class="footnote-backref">↩</a>',
+        '<a href="#user-content-fnref-1" class="footnote-backref">↩</a>',
         '</li>',
-        '<li id="fn-2">',
+        '<li id="user-content-fn-2">',
         '<p>First</p>',
-        '<a href="#fnref-2" class="footnote-backref">↩</a>',
+        '<a href="#user-content-fnref-2" class="footnote-backref">↩</a>',
         '</li>',
         '</ol>',
         '</section>',

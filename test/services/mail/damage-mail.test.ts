@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { checkRepositories } from '../../../src/services/operations/repository-checks.js'
 import { testApp } from '../../support/app.js'
-import { directoryOf } from '../../support/clients/git-client.js'
+import { directoryOf, gitOut } from '../../support/clients/git-client.js'
 import { aProject, setSettings } from '../../support/factories.js'
 import { mailbox } from '../../support/smtp/mailbox.js'
 
@@ -15,6 +15,7 @@ it('damage that a check finds newly is mailed to admin_notification_email, all i
   await aProject(t.ctx, { files: { a: 'a\n' } })
   await t.ctx.jobs.drain()
   for (const project of broken) {
+    await gitOut(directoryOf(t, project.id), 'repack', '-adq')
     const packs = join(directoryOf(t, project.id), 'objects/pack')
     const pack = join(packs, (await readdir(packs)).find((name) => name.endsWith('.pack')) as string)
     await chmod(pack, 0o600)

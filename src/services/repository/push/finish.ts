@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Context, Move, PushEvent } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
+import { decoded } from '../../../db/decoded.js'
 import {
   events,
   hookChanges,
@@ -21,6 +22,9 @@ import { pushDataOf } from '../push-events.js'
 import { repositoryById } from '../repositories.js'
 import { releaseIntent } from './intents.js'
 import { enqueueMaintenance, maintenanceJob } from './maintenance-job.js'
+
+/** Rows of one insert: building one of a push of 10,000 refs would hold up the event loop (SEC-145). */
+const EVENTS_AT_ONCE = 200
 
 /** Ref updates that have been made. */
 export interface CompletedMoves {
@@ -72,22 +76,38 @@ export async function applyMoves(ctx: Context, { projectId, moves, intent, setti
     deleteReleases(ctx, projectId, moves),
     ...ctx.listeners.push.map((listener) => listener(ctx, event)),
   ])
-  const now = ctx.now().toISOString()
-  const pushed = sql`insert into ${events} (project_id, author_id, action, push, about_type, created_at)
-    select ${projectId}::bigint, finished.actor_id, 'pushed', pushed.push, 'Commit', ${now}::timestamptz
-    from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(pushes)}::jsonb) with ordinality as pushed (push, turn)
-    order by pushed.turn`
+  const now = ctx.now()
   const named = moves
     .filter(({ ref }) => /^refs\/(heads|tags)\//.test(ref))
     .map(({ ref, old, new: to, skip_ci }) => ({ ref, old, new: to, ...(skip_ci && { skip_ci }) }))
-  const hooked = sql`insert into ${hookChanges} (source, operation, project_id, actor_id, after)
-    select 'pushes', 'INSERT', ${projectId}::bigint, actor_id, ${JSON.stringify({ moves: named })}::jsonb from finished
-    where ${hasListener(projectId, 'push', 'tag_push', 'repository_update')}`
-  // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
-  // Events, jobs and hooks are written together with the deletion of the intent, so that a retry does not repeat them.
-  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertStatement(queued)}), hooked as (${hooked})
-    update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
-    where id = ${projectId}`)
+  // The only commit here that waits for the disk; it makes everything committed before it durable (SEC-157). Events, jobs
+  // and hooks are written together with the deletion of the intent, so that a retry does not repeat them.
+  await ctx.db.transaction(async (tx) => {
+    const [finished] =
+      intent === null ? [] : await tx.delete(refIntents).where(eq(refIntents.id, intent)).returning({ actor_id: refIntents.actor_id })
+    if (finished) {
+      const { actor_id } = finished
+      const [{ author, listens } = { author: null, listens: false }] = await tx
+        .select({ author: users.id, listens: decoded(hasListener(projectId, 'push', 'tag_push', 'repository_update'), Boolean) })
+        .from(sql`(select 1) one`)
+        .leftJoin(users, eq(users.id, actor_id ?? 0))
+      if (author !== null) {
+        const shared = { project_id: projectId, author_id: author, action: 'pushed', about_type: 'Commit', created_at: now } as const
+        const rows = pushes.map((push) => ({ ...shared, push }))
+        for (let at = 0; at < rows.length; at += EVENTS_AT_ONCE) await tx.insert(events).values(rows.slice(at, at + EVENTS_AT_ONCE))
+      }
+      if (listens)
+        await tx.insert(hookChanges).values({ source: 'pushes', operation: 'INSERT', project_id: projectId, actor_id, after: { moves: named } })
+    }
+    await tx.execute(insertStatement(queued))
+    await tx
+      .update(projects)
+      .set({
+        last_activity_at: sql`greatest(${projects.last_activity_at}, ${now.toISOString()}::timestamptz)`,
+        pushes_since_gc: sql`${projects.pushes_since_gc} + 1`,
+      })
+      .where(eq(projects.id, projectId))
+  })
   ctx.db.notifyCommitted()
 }
 

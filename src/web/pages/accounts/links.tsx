@@ -48,6 +48,7 @@ const confirmation_token = token()
 export const confirmationPage = page({
   at: CONFIRMATION,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ confirmation_token }),
   async show({ ctx, input, view }) {
     const link = await findLink(ctx, 'confirm', input.confirmation_token)
@@ -75,6 +76,7 @@ export const confirmationPage = page({
 export const confirmationForm = form({
   at: CONFIRMATION,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ confirmation_token }),
   ownProof: true,
   async submit({ ctx, input, view }) {
@@ -92,6 +94,7 @@ const newPassword = z.object({ reset_password_token, password: orDefault(documen
 export const passwordPage = page({
   at: PASSWORD,
   access: anyone,
+  ownerOnly: true,
   input: z.object({ reset_password_token }),
   async show({ ctx, input, view }) {
     if (!(await findLink(ctx, 'reset', input.reset_password_token))) return badLink(ctx, view, '/users/password/new')
@@ -118,6 +121,7 @@ export const passwordPage = page({
 export const passwordForm = form({
   at: PASSWORD,
   access: anyone,
+  ownerOnly: true,
   input: newPassword,
   ownProof: true,
   on: passwordPage,
@@ -141,6 +145,7 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
   const shown = page({
     at,
     access: anyone,
+    ownerOnly: true,
     async show({ ctx, view }) {
       if (!ctx.mail) throw noSuchRoute()
       const f = fieldsOf(view, linkRequested)
@@ -167,6 +172,7 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
   const asked = form({
     at,
     access: anyone,
+    ownerOnly: true,
     input: linkRequested,
     ownProof: true,
     on: shown,

@@ -23,6 +23,7 @@ const secondFactor = passkey.extend({ user: z.object({ otp_attempt: orDefault(do
 export const secondFactorPage = page({
   at: AT,
   access: anyone,
+  ownerOnly: true,
   input: z.object(returnTo),
   async show({ ctx, input, view }) {
     const to = localPath(input.return_to)
@@ -63,6 +64,8 @@ export const secondFactorPage = page({
 export const secondFactorForm = form({
   at: AT,
   access: anyone,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: secondFactor,
   on: secondFactorPage,
   async submit({ ctx, input, view }) {
@@ -84,6 +87,7 @@ const PASSKEY = '/users/sign_in/passkey'
 export const passkeyPage = page({
   at: PASSKEY,
   access: anyone,
+  ownerOnly: true,
   input: z.object(returnTo),
   async show({ ctx, input, view }) {
     const to = localPath(input.return_to)
@@ -117,6 +121,8 @@ export const passkeyPage = page({
 export const passkeyForm = form({
   at: PASSKEY,
   access: anyone,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: passkey,
   on: passkeyPage,
   async submit({ ctx, input, view }) {

@@ -34,6 +34,7 @@ const credentials = z.object({
 export const signInPage = page({
   at: PATH,
   access: anyone,
+  ownerOnly: true,
   input: z.object(returnTo),
   async show({ ctx, caller, input, view }) {
     const to = localPath(input.return_to)
@@ -99,6 +100,8 @@ export const signInPage = page({
 export const signInForm = form({
   at: PATH,
   access: anyone,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: credentials,
   on: signInPage,
   async submit({ ctx, input, view }) {
@@ -133,6 +136,8 @@ export function enter(
 export const signOutForm = form({
   at: '/users/sign_out',
   access: signedIn,
+  ownerOnly: false,
+  openWhen: ['password_expired', 'second_factor_missing', 'read_only'],
   async submit({ ctx, view }) {
     const provider = view.session && (await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id))
     const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path

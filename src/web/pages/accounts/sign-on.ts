@@ -26,6 +26,8 @@ async function getProvider(ctx: Context, name: string): Promise<OpenidProvider> 
 export const signOnForm = form({
   at: AT,
   access: anyone,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object({ ...named, return_to: opt(str()) }),
   async submit({ ctx, input, view }) {
     const provider = await getProvider(ctx, input.provider)
@@ -38,6 +40,7 @@ export const signOnForm = form({
 export const callbackPage = page({
   at: `${AT}/callback`,
   access: anyone,
+  ownerOnly: true,
   input: z.object(named),
   async show({ ctx, caller, input, view }) {
     const provider = await getProvider(ctx, input.provider)

@@ -21,6 +21,7 @@ const AT = '/users/sign_up'
 export const signUpPage = page({
   at: AT,
   access: anyone,
+  ownerOnly: true,
   async show({ ctx, view }) {
     if (view.viewer) return new Redirect('/')
     const { settings } = view
@@ -88,6 +89,7 @@ const given = z.object({ user: account })
 export const signUpForm = form({
   at: '/users',
   access: anyone,
+  ownerOnly: true,
   // clients of the original send either name
   input: z.object({
     user: account.optional(),
@@ -116,6 +118,7 @@ const ALMOST = '/users/almost_there'
 export const almostTherePage = page({
   at: ALMOST,
   access: anyone,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     if (view.viewer) return new Redirect('/')
     const { settings, links } = view

@@ -194,6 +194,7 @@ export const broadcastRemoval = form({
 export const broadcastDismissal = form({
   at: '/-/broadcast_messages/:id/dismiss',
   access: anyone,
+  openWhen: ['read_only'],
   input: z.object({ ...byId, return_to: opt(str()) }),
   submit: async ({ ctx, input, view }) => new Redirect(localPath(input.return_to), { cookies: [withDismissed(ctx, view.dismissed, input.id)] }),
 })

@@ -24,6 +24,8 @@ export const impersonationEnd = form({
   at: '/-/impersonation',
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: false,
+  openWhen: ['read_only'],
   async submit({ ctx, view: { session } }) {
     if (!session?.impersonator) throw notFound()
     await stopImpersonation(ctx, session)

@@ -30,6 +30,7 @@ const Checked = ({ name, check, never }: { name: string; check: LastCheck | unde
 
 export const overviewPage = page({
   at: '/admin',
+  robots: 'disallow',
   access: adminPage,
   async show({ ctx, view }) {
     const git = ctx.git.ping().then(

@@ -235,6 +235,7 @@ export const settingsForm = form({
   at: `${AT}/:subject`,
   method: 'PUT',
   access: adminPage,
+  openWhen: ['read_only'],
   input: given.extend({ subject: str() }),
   on: settingSubjectPage,
   async submit({ ctx, caller, input }) {
@@ -301,6 +302,7 @@ export const maintenanceForm = form({
   at: MAINTENANCE,
   method: 'PUT',
   access: adminPage,
+  openWhen: ['read_only'],
   input: maintenance,
   on: maintenancePage,
   async submit({ ctx, caller, input: { maintenance_mode, maintenance_mode_message } }) {

@@ -39,6 +39,7 @@ export const activityPage = page({
 /** Who wrote the commits of a revision. */
 export const contributorsPage = page({
   at: 'P/-/graphs/*',
+  robots: 'disallow',
   access: onProject('download_code'),
   input: z.object({ path: str() }),
   async show({ ctx, subject, input, view }) {
@@ -127,6 +128,7 @@ const MAX_COLUMNS = 24
 /** The branches and merges of a revision's history. */
 export const graphPage = page({
   at: 'P/-/network/*',
+  robots: 'disallow',
   access: onProject('download_code'),
   input: z.object({ path: str() }),
   async show({ ctx, subject, input, view }) {

@@ -229,6 +229,7 @@ function Content({ shown, place }: { shown: Shown; place: Place }) {
 
 export const blamePage = page({
   at: 'P/-/blame/*',
+  robots: 'disallow',
   access: onProject('download_code'),
   input: z.object({ path: str(), ignore_revs: opt(bool()) }),
   async show({ ctx, subject, input, view }) {

@@ -145,6 +145,7 @@ const Filters = ({ action, values: { search, author, since, until } }: { action:
 
 export const commitsPage = page({
   at: 'P/-/commits/*',
+  robots: 'disallow',
   access: onProject('download_code'),
   input: z.object({ path: str(), page: paging.page, ...filter }),
   async show({ ctx, subject, input, view }) {

@@ -94,6 +94,7 @@ export const compareFormPage = page({
 
 export const comparePage = page({
   at: 'P/-/compare/*',
+  robots: 'disallow',
   access: onProject('download_code'),
   input: z.object({ path: str(), from_project_id: opt(rowId()), open: opt(str()), only: opt(str()), ...views }),
   async show({ ctx, caller, subject, input, view }) {

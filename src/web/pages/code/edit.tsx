@@ -87,6 +87,7 @@ const edited = z.object({
 
 export const editPage = page({
   at: 'P/-/edit/*',
+  robots: 'disallow',
   access: onCode,
   input: z.object({ path: str() }),
   async show({ ctx, subject, input, view }) {
@@ -203,6 +204,7 @@ const created = z.object({ file_name: orDefault(documented.filled(), ''), conten
 
 export const newFilePage = page({
   at: 'P/-/new/*',
+  robots: 'disallow',
   access: onCode,
   input: z.object({ path: str(), file_name: opt(str()), template: opt(str()) }),
   async show({ ctx, subject, input, view }) {

@@ -30,6 +30,7 @@ function rankOf(path: string, wanted: string): number | null {
 /** Finds files by a part of their path (WB-62). */
 export const findFilePage = page({
   at: 'P/-/find_file/*',
+  robots: 'disallow',
   access: onProject('download_code'),
   input: z.object({ path: str(), search: opt(searchText()) }),
   async show({ ctx, subject, input, view }) {

@@ -7,9 +7,9 @@ import { page, Redirect } from '../../page.js'
 import { onUserAt } from '../people/user.js'
 import { queryOf } from '../planning/bulk.js'
 
-/** The page of a user, from addresses that are printed nowhere any more. */
-const ofUser = (at: string, query = '') =>
-  page({ at, access: onUserAt, show: async ({ subject: { username } }) => new Redirect(`/${inUrl(username)}${query}`) })
+/** The page of a user, from addresses that are printed nowhere any more; `/users` is closed as a whole (WB-203). */
+const ofUser = (at: string, { query = '', ...facts }: { query?: string; ownerOnly: boolean; robots?: 'disallow' }) =>
+  page({ at, access: onUserAt, ...facts, show: async ({ subject: { username } }) => new Redirect(`/${inUrl(username)}${query}`) })
 
 /** A page of a project, from another address below it. */
 const ofProject = (at: string, to: string) =>
@@ -21,10 +21,10 @@ const ofProject = (at: string, to: string) =>
 
 /** Addresses of other versions, and those that programs make by themselves, which lead to pages (WB-2). */
 export const olderAddresses = [
-  ofUser('/u/:username'),
-  ofUser('/users/:username'),
-  ...['groups', 'projects', 'contributed', 'starred', 'snippets'].map((tab) => ofUser(`/users/:username/${tab}`)),
-  ...['activity', 'calendar', 'calendar_activities'].map((tab) => ofUser(`/users/:username/${tab}`, '?tab=activity')),
+  ofUser('/u/:username', { ownerOnly: false }),
+  ofUser('/users/:username', { ownerOnly: true, robots: 'disallow' }),
+  ...['groups', 'projects', 'contributed', 'starred', 'snippets'].map((tab) => ofUser(`/users/:username/${tab}`, { ownerOnly: true })),
+  ...['activity', 'calendar', 'calendar_activities'].map((tab) => ofUser(`/users/:username/${tab}`, { query: '?tab=activity', ownerOnly: true })),
   page({
     at: '/projects/:id',
     access: onProject('read_project'),

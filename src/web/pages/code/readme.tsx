@@ -34,7 +34,7 @@ export async function renderFile(
     file: (file) => links.raw(ref, file),
     ...(await settledSurroundings(ctx)),
   }
-  return withSurroundings(ctx.cpu.slices, html, surroundings)
+  return withSurroundings(ctx.cpu, html, surroundings)
 }
 
 /** The README of a folder; null if there is none, or it is no text. */

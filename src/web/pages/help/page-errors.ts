@@ -14,6 +14,7 @@ const place = () => orDefault(int({ min: 0 }), 0)
 export const pageErrorForm = form({
   at: '/-/page_errors',
   access: anyone,
+  openWhen: ['read_only'],
   ownProof: true,
   input: z.object({ message: text(), source: text(), line: place(), column: place(), stack: text(), page: text() }),
   async submit({ ctx, input, view }) {

@@ -14,6 +14,7 @@ const groupsAt = (at: string, title: string, all_available: boolean, empty: stri
   page({
     at,
     access: all_available ? anyone : signedIn,
+    ownerOnly: false,
     input: z.object({ page: paging.page, name: opt(searchText()) }),
     async show({ ctx, caller, input: { page: number, name }, view }) {
       const filter = { all_available, search: name, order_by: 'path', sort: 'asc', page: number, per_page: PER_PAGE } as const

@@ -28,7 +28,9 @@ export const homePage = page({
 const mine = (at: string, title: string, filter: { membership?: boolean; starred?: boolean }, empty: string) =>
   page({
     at,
+    robots: 'disallow',
     access: signedIn,
+    ownerOnly: false,
     input,
     async show({ ctx, caller, input: { page: number, name }, view }) {
       const wanted = { ...filter, search: name, order_by: 'last_activity_at', sort: 'desc', page: number, per_page: PER_PAGE } as const
@@ -64,6 +66,7 @@ export const starredPage = mine('/dashboard/projects/starred', 'Starred projects
 export const ownActivityPage = page({
   at: '/dashboard/activity',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ page: paging.page }),
   async show({ ctx, caller, input: { page: number }, view }) {
     const { items, total } = await listOwnEvents(ctx, caller, { all: true, sort: 'desc', page: number, per_page: PER_PAGE })

@@ -44,6 +44,7 @@ const parameters = z.object({
 export const authorizePage = page({
   at: AT,
   access: anyone,
+  ownerOnly: true,
   input: parameters,
   async show({ ctx, caller, input, view }) {
     const recipient = await getRecipient(ctx, input)
@@ -165,6 +166,8 @@ async function requestOf(ctx: Context, input: AuthorizationParameters): Promise<
 export const authorizeForm = form({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: parameters,
   async submit({ ctx, caller, input, view }) {
     const request = await requestOf(ctx, input)
@@ -178,6 +181,8 @@ export const denyForm = form({
   at: AT,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: parameters,
   async submit({ ctx, input }) {
     const request = await requestOf(ctx, input)
@@ -192,6 +197,7 @@ export const denyForm = form({
 export const nativePage = page({
   at: `${AT}/native`,
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ code: str() }),
   async show({ input }) {
     return {

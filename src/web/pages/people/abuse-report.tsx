@@ -14,6 +14,7 @@ const abuseReport = z.object({ user_id: rowId(), message: orDefault(documented.f
 export const abuseReportPage = page({
   at: '/abuse_reports/new',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ user_id: rowId() }),
   async show({ ctx, input, view }) {
     const user = await reportable(ctx, input.user_id)
@@ -41,6 +42,7 @@ export const abuseReportPage = page({
 export const abuseReportForm = form({
   at: '/abuse_reports',
   access: signedIn,
+  ownerOnly: false,
   input: abuseReport,
   on: abuseReportPage,
   async submit({ ctx, caller, input }) {

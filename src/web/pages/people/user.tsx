@@ -44,10 +44,11 @@ export const onUserAt: Access<User, false> = {
   find: (ctx, caller, params) => onUsername.find(ctx, caller, { id: params['username'] }),
 }
 
-/** Whether there is a user of this name, for forms and programs (WB-376). */
+/** Whether there is a user of this name, for forms and programs (WB-376); closed with all of `/users` (WB-203). */
 export const userExists = page({
   at: '/users/:username/exists',
   access: anyone,
+  ownerOnly: true,
   input: z.object({ username: str() }),
   async show({ ctx, caller, input: { username } }) {
     const exists = (await nullOnFailure(onUsername.find(ctx, caller, { id: username }))) !== null

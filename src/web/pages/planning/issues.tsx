@@ -211,6 +211,7 @@ const Titled = ({ title, children }: { title: string; children: ComponentChildre
 export const myIssuesPage = page({
   at: '/dashboard/issues',
   access: signedIn,
+  ownerOnly: false,
   input: issueFilters,
   async show({ ctx, caller, input, view }) {
     // a link that names an assignee or an author asks for theirs, in every project
@@ -245,6 +246,7 @@ const REQUEST_VIEWS = [
 export const myRequestsPage = page({
   at: '/dashboard/merge_requests',
   access: signedIn,
+  ownerOnly: false,
   input: requestFilters.extend({ scope: opt(oneOfOrBlank(['reviews_for_me', 'assigned_to_me', 'created_by_me', 'all'])) }),
   async show({ ctx, caller, input, view }) {
     const names = input.assignee_id ?? input.assignee_username ?? input.author_id ?? input.author_username

@@ -196,6 +196,8 @@ const onPersonal = <Signed extends boolean>(signed: Signed, own: boolean): Acces
 
 export const snippetsHome = page({
   at: '/-/snippets',
+  formerly: ['/snippets'],
+  robots: 'disallow',
   access: anyone,
   show: async ({ view }) => new Redirect(view.viewer ? '/dashboard/snippets' : '/explore/snippets'),
 })
@@ -204,6 +206,7 @@ const listed = (at: string, title: string, load: typeof listOwnSnippets, empty: 
   page({
     at,
     access: signedIn,
+    ownerOnly: false,
     input: z.object({ page: paging.page }),
     async show({ ctx, caller, input, view }) {
       const { items, total } = await load(ctx, caller, { page: input.page, per_page: PER_PAGE })
@@ -242,6 +245,7 @@ export const publicSnippetsPage = listed('/explore/snippets', 'Public snippets',
 
 export const personalSnippetPage = page({
   at: '/-/snippets/:id',
+  formerly: ['/snippets/:id'],
   access: onPersonal(false, false),
   async show({ ctx, caller, subject, view }) {
     const { snippet } = subject
@@ -255,7 +259,9 @@ export const personalSnippetPage = page({
 
 export const newPersonalPage = page({
   at: '/-/snippets/new',
+  formerly: ['/snippets/new'],
   access: signedIn,
+  ownerOnly: false,
   async show({ view }) {
     return {
       title: 'New snippet',
@@ -275,6 +281,7 @@ export const newPersonalPage = page({
 export const newPersonal = form({
   at: '/-/snippets',
   access: signedIn,
+  ownerOnly: false,
   input: created,
   files: true,
   on: newPersonalPage,
@@ -286,6 +293,7 @@ export const newPersonal = form({
 
 export const editPersonalPage = page({
   at: '/-/snippets/:id/edit',
+  formerly: ['/snippets/:id/edit'],
   access: onPersonal(true, true),
   async show({ subject: { snippet }, view }) {
     return {

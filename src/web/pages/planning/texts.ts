@@ -21,10 +21,10 @@ import { excerptRows } from '../code/diff-tables.js'
 /** Makes relative links lead to the default branch, and those to uploads to the files of the project. */
 async function withinProject(ctx: Context, project: ProjectSubject | null, html: string): Promise<string> {
   const settled = await settledSurroundings(ctx)
-  if (!project) return withSurroundings(ctx.cpu.slices, html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}`, ...settled })
+  if (!project) return withSurroundings(ctx.cpu, html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}`, ...settled })
   const links = projectLinks(ctx, fullPathOf(project.project))
   const branch = project.project.default_branch ?? 'HEAD'
-  const placed = await withSurroundings(ctx.cpu.slices, html, {
+  const placed = await withSurroundings(ctx.cpu, html, {
     folder: '',
     page: (path) => links.blob(branch, path),
     file: (path) => links.raw(branch, path),

@@ -35,6 +35,7 @@ const moment = int({ min: 0, max: MAX_MOMENT })
 export const todosPage = page({
   at: AT,
   access: signedIn,
+  ownerOnly: false,
   input: z.object({
     state: orDefault(oneOf(['pending', 'done']), 'pending'),
     done: opt(rowId()),
@@ -125,6 +126,7 @@ export const todoDone = form({
   at: `${AT}/:id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ id: rowId() }),
   async submit({ ctx, caller, input }) {
     await finishTodo(ctx, caller, input.id)
@@ -136,6 +138,7 @@ export const todoRestoration = form({
   at: `${AT}/:id/restore`,
   method: 'PATCH',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ id: rowId() }),
   async submit({ ctx, caller, input }) {
     await restoreTodo(ctx, caller, input.id)
@@ -147,6 +150,7 @@ export const todosDone = form({
   at: `${AT}/destroy_all`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: false,
   input: z.object(filters),
   async submit({ ctx, caller, input: { project_id, author_id, type } }) {
     const done = await finishAllTodos(ctx, caller, { project_id, author_id, type })
@@ -158,6 +162,7 @@ export const todosRestoration = form({
   at: `${AT}/bulk_restore`,
   method: 'PATCH',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ moment }),
   async submit({ ctx, caller, input }) {
     const count = await restoreTodosOf(ctx, caller, new Date(input.moment))

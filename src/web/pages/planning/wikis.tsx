@@ -36,7 +36,7 @@ export async function renderPage(ctx: Context, caller: Caller, subject: ProjectS
   const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), true)
   const settled = await settledSurroundings(ctx)
   const page = (path: string) => `${base}/${inUrl(path.replace(/\.(?:md|markdown)$/i, ''))}`
-  const placed = await withSurroundings(ctx.cpu.slices, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, ...settled })
+  const placed = await withSurroundings(ctx.cpu, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, ...settled })
   return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${projectLinks(ctx, fullPathOf(subject.project)).home}/uploads/`)
 }
 

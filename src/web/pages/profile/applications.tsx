@@ -27,7 +27,9 @@ const ALLOWED = '/oauth/authorized_applications'
 
 export const applicationsPage = page({
   at: AT,
+  formerly: ['/profile/applications', '/-/user_settings/applications'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [allowed, own] = await Promise.all([listAllowed(ctx, caller.user.id), listOwnApplications(ctx, caller.user.id)])
     const mayRegister = view.settings.user_oauth_applications
@@ -86,6 +88,7 @@ export const applicationsPage = page({
 export const ownApplicationsPage = page({
   at: OWN,
   access: signedIn,
+  ownerOnly: true,
   show: async () => new Redirect(AT),
 })
 
@@ -138,6 +141,8 @@ const given = z.object({ doorkeeper_application: applicationFields })
 export const applicationForm = form({
   at: OWN,
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: given,
   on: applicationsPage,
   async submit({ ctx, caller, input, view }) {
@@ -152,6 +157,7 @@ const byId = { application_id: rowId() }
 export const applicationPage = page({
   at: `${OWN}/:application_id`,
   access: signedIn,
+  ownerOnly: true,
   input: z.object(byId),
   async show({ ctx, caller, input, view }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
@@ -174,6 +180,8 @@ export const applicationChange = form({
   at: `${OWN}/:application_id`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: given.extend(byId),
   on: applicationPage,
   async submit({ ctx, caller, input }) {
@@ -187,6 +195,8 @@ export const secretRenewal = form({
   at: `${OWN}/:application_id/renew_secret`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object(byId),
   async submit({ ctx, caller, input, view }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
@@ -198,6 +208,8 @@ export const applicationRemoval = form({
   at: `${OWN}/:application_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await removeApplication(ctx, input.application_id, caller.user.id)
@@ -209,6 +221,8 @@ export const applicationRevocation = form({
   at: `${ALLOWED}/:application_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['read_only'],
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await revokeAllowed(ctx, caller.user.id, input.application_id)

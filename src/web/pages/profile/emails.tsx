@@ -18,7 +18,9 @@ const newEmail = z.object({ email: z.object({ email: orDefault(documented.email(
 
 export const emailsPage = page({
   at: AT,
+  formerly: ['/profile/emails'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [user, { items }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     const f = fieldsOf(view, newEmail).email
@@ -74,6 +76,7 @@ export const emailsPage = page({
 export const emailForm = form({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   input: newEmail,
   on: emailsPage,
   async submit({ ctx, caller, input }) {
@@ -86,6 +89,7 @@ export const emailRemoval = form({
   at: `${AT}/:email_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   async submit({ ctx, caller, input }) {
     const row = await findEmail(ctx, caller.user, input.email_id)
@@ -98,6 +102,7 @@ export const emailConfirmation = form({
   at: `${AT}/:email_id/resend_confirmation_instructions`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   on: emailsPage,
   async submit({ ctx, caller, input }) {
@@ -112,6 +117,7 @@ export const mainEmail = form({
   at: `${AT}/:email_id/main`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   on: emailsPage,
   async submit({ ctx, caller, input }) {

@@ -9,6 +9,7 @@ export const identityRemoval = form({
   at: '/-/profile/account/unlink',
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ provider: str() }),
   on: accountPage,
   async submit({ ctx, caller, input }) {

@@ -20,7 +20,9 @@ const newSshKey = z.object({ key: z.object({ key: orDefault(documented.filled(),
 
 export const sshKeysPage = page({
   at: SSH,
+  formerly: ['/profile/keys', '/-/user_settings/ssh_keys'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const { items } = await listKeys(ctx, caller.user, ALL)
     const f = fieldsOf(view, newSshKey).key
@@ -77,6 +79,7 @@ const commentOf = (line: string) => line.trim().split(/\s+/).slice(2).join(' ')
 export const sshKeyForm = form({
   at: SSH,
   access: signedIn,
+  ownerOnly: true,
   input: newSshKey,
   on: sshKeysPage,
   async submit({ ctx, caller, input: { key: given } }) {
@@ -90,6 +93,7 @@ export const sshKeyRemoval = form({
   at: `${SSH}/:key_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   async submit({ ctx, caller, input }) {
     const key = await findKey(ctx, caller.user, input.key_id)
@@ -102,7 +106,9 @@ const newGpgKey = z.object({ gpg_key: z.object({ key: orDefault(documented.fille
 
 export const gpgKeysPage = page({
   at: GPG,
+  formerly: ['/profile/gpg_keys', '/-/user_settings/gpg_keys'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const { items } = await listGpgKeys(ctx, caller.user, ALL)
     const f = fieldsOf(view, newGpgKey).gpg_key
@@ -150,6 +156,7 @@ export const gpgKeysPage = page({
 export const gpgKeyForm = form({
   at: GPG,
   access: signedIn,
+  ownerOnly: true,
   input: newGpgKey,
   on: gpgKeysPage,
   async submit({ ctx, caller, input }) {
@@ -162,6 +169,7 @@ export const gpgKeyRemoval = form({
   at: `${GPG}/:key_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: byId,
   async submit({ ctx, caller, input }) {
     await removeGpgKey(ctx, caller.user, await findGpgKey(ctx, caller.user, input.key_id))

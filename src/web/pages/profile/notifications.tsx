@@ -42,7 +42,9 @@ const wanted = z.object({
 
 export const notificationsPage = page({
   at: AT,
+  formerly: ['/profile/notifications'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [setting, { items }] = await Promise.all([
       showNotificationSetting(ctx, caller.user, 'everything'),
@@ -84,6 +86,7 @@ export const notificationsForm = form({
   at: AT,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: wanted,
   on: notificationsPage,
   async submit({ ctx, caller, input: { events, ...change } }) {

@@ -31,7 +31,9 @@ const Fields = ({ view, action, method }: { view: PageView; action: string; meth
 
 export const ownPasswordPage = page({
   at: AT,
+  formerly: ['/profile/password/edit', '/-/user_settings/password', '/-/user_settings/password/edit'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, view }) {
     return {
       title: 'Password',
@@ -53,7 +55,10 @@ export const ownPasswordPage = page({
 /** The only page that is open with a password that an administrator has set (WB-13). */
 export const expiredPasswordPage = page({
   at: EXPIRED,
+  formerly: ['/profile/password/new'],
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['password_expired'],
   async show({ view }) {
     if (!view.session?.passwordExpired) return new Redirect(AT)
     return {
@@ -83,6 +88,8 @@ const changing = (method: 'PUT' | 'POST', on: typeof ownPasswordPage, to: string
     at: '/-/profile/password',
     method,
     access: signedIn,
+    ownerOnly: true,
+    openWhen: ['password_expired'],
     input,
     on,
     async submit({ ctx, caller, input: { user }, view }) {
@@ -100,6 +107,7 @@ export const removalForm = form({
   at: '/users',
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: accountRemoval,
   on: accountPage,
   async submit({ ctx, caller, input: { password, username } }) {

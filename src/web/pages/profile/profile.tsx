@@ -45,7 +45,10 @@ const profile = z.object({
 
 export const profilePage = page({
   at: AT,
+  formerly: ['/profile', '/-/user_settings/profile'],
+  robots: 'disallow',
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const [user, { items: emails }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     const addresses = [user.email, ...emails.filter(({ confirmed_at }) => confirmed_at !== null).map(({ email }) => email)]
@@ -96,6 +99,7 @@ export const profileForm = form({
   at: AT,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: profile,
   files: true,
   on: profilePage,
@@ -110,6 +114,7 @@ export const avatarRemoval = form({
   at: '/-/profile/avatar',
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   async submit({ ctx, caller }) {
     await removeAvatar(ctx, 'user', caller.user.id)
     return new Redirect(AT, { notice: 'Your picture is removed.' })
@@ -125,7 +130,9 @@ const ACCOUNT = '/-/profile/account'
 
 export const accountPage = page({
   at: ACCOUNT,
+  formerly: ['/profile/account'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const { password_hash } = await getUser(ctx, caller.user.id)
     const { username } = fieldsOf(view, newUsername).user
@@ -170,6 +177,7 @@ export const usernameForm = form({
   at: '/-/profile/update_username',
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: newUsername,
   on: accountPage,
   async submit({ ctx, caller, input }) {

@@ -40,7 +40,10 @@ const SECRET = { 'cache-control': 'no-store' }
 
 export const ownSecondFactorPage = page({
   at: AT,
+  formerly: ['/profile/two_factor_auth'],
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   input: z.object({ setup: opt(str()) }),
   async show({ ctx, caller, input, view }) {
     if (view.session?.twoFactor) {
@@ -244,6 +247,8 @@ const codesPage = (view: PageView, title: string, codes: string[]): Html => ({
 export const enablingForm = form({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   input: enabling,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input, view }) {
@@ -256,6 +261,7 @@ export const enablingForm = form({
 export const recoveryCodesForm = form({
   at: `${AT}/codes`,
   access: signedIn,
+  ownerOnly: true,
   input: renewal,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input, view }) {
@@ -267,6 +273,8 @@ export const disablingForm = form({
   at: AT,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   input: disabling,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
@@ -279,6 +287,8 @@ export const skippingForm = form({
   at: `${AT}/skip`,
   method: 'PATCH',
   access: signedIn,
+  ownerOnly: true,
+  openWhen: ['second_factor_missing'],
   async submit({ ctx, view }) {
     const demand = view.session?.demand
     if (!view.session || !demand) throw conflict('No second factor is demanded')
@@ -291,6 +301,7 @@ export const skippingForm = form({
 export const securityKeyForm = form({
   at: `${AT}/keys`,
   access: signedIn,
+  ownerOnly: true,
   input: newKey,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
@@ -304,6 +315,7 @@ export const securityKeyRemoval = form({
   at: `${AT}/keys/:key_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: keyRemoval.extend({ key_id: rowId() }),
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {

@@ -24,7 +24,9 @@ export function agentText(header: string): string {
 
 export const sessionsPage = page({
   at: AT,
+  formerly: ['/profile/active_sessions', '/-/user_settings/active_sessions'],
   access: signedIn,
+  ownerOnly: true,
   async show({ ctx, caller, view }) {
     const sessions = await listSessions(ctx, caller.user.id)
     return {
@@ -68,6 +70,7 @@ export const sessionEnd = form({
   at: `${AT}/:session_id`,
   method: 'DELETE',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ session_id: rowId() }),
   async submit({ ctx, caller, input }) {
     await endSession(ctx, caller.user, input.session_id)

@@ -23,7 +23,9 @@ const newToken = z.object({
 
 export const tokensPage = page({
   at: AT,
+  formerly: ['/profile/personal_access_tokens', '/-/user_settings/personal_access_tokens'],
   access: signedIn,
+  ownerOnly: true,
   // a program leads here with the name and the scopes that it wants
   input: z.object({ name: opt(str()), scopes: opt(str()), page: paging.page }),
   async show({ ctx, caller, input, view }) {
@@ -91,6 +93,7 @@ export const tokensPage = page({
 export const tokenForm = form({
   at: AT,
   access: signedIn,
+  ownerOnly: true,
   input: newToken,
   on: tokensPage,
   async submit({ ctx, caller, input, view }) {
@@ -127,6 +130,7 @@ export const feedTokenReset = form({
   at: '/-/profile/reset_feed_token',
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   async submit({ ctx, caller }) {
     await resetFeedToken(ctx, caller)
     return new Redirect(AT, { notice: 'The token for feeds is another one now. Feed readers need it.' })
@@ -137,6 +141,7 @@ export const tokenRevocation = form({
   at: `${AT}/:token_id/revoke`,
   method: 'PUT',
   access: signedIn,
+  ownerOnly: true,
   input: z.object({ token_id: rowId() }),
   async submit({ ctx, caller, input }) {
     // an administrator revokes the tokens of others elsewhere

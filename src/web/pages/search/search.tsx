@@ -5,13 +5,13 @@ import { anyone, fullPathOf, type GroupSubject, getGroupFor, getProjectFor, onPr
 import type { Context } from '../../../context.js'
 import { nullOnFailure } from '../../../failures.js'
 import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
+import { shownPath } from '../../../lib/text/byte-path.js'
 import type { Page as Results } from '../../../services/core/page.js'
 import { listGroups } from '../../../services/groups/list.js'
 import { listUsers, loadUsers } from '../../../services/identity/user-list.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { listProjects } from '../../../services/projects/list.js'
-import { shownPath } from '../../../lib/text/byte-path.js'
 import { type CodeMatch, searchBlobs, searchCommits, searchWiki } from '../../../services/search/code.js'
 import { searchIssues, searchMergeRequests } from '../../../services/search/issuables.js'
 import { Avatar } from '../../components/avatar.js'
@@ -292,6 +292,7 @@ const OF_PROJECT = ['blobs', 'commits', 'issues', 'merge_requests', 'wiki_blobs'
 /** Searches everything; with `project_id` or `group_id` leads to the search of these. */
 export const searchPage = page({
   at: '/search',
+  robots: 'disallow',
   access: anyone,
   input: z.object({ ...input, scope: opt(str()), project_id: opt(rowId()), group_id: opt(rowId()) }),
   async show({ ctx, caller, input, view }) {
@@ -332,6 +333,7 @@ export const searchPage = page({
 /** Searches a project: its code, its commits, and what people wrote. */
 export const projectSearchPage = page({
   at: 'P/-/search',
+  robots: 'disallow',
   access: onProject('read_project'),
   input: z.object({ ...input, scope: opt(oneOf(OF_PROJECT)), repository_ref: opt(str()) }),
   async show({ ctx, caller, subject, input, view }) {

@@ -5,7 +5,7 @@ import { page, Redirect } from '../../page.js'
 
 const input = z.object({})
 
-const moved = (at: string, to: string) => page({ at, access: signedIn, input, show: async () => new Redirect(to) })
+const moved = (at: string, to: string) => page({ at, access: signedIn, ownerOnly: false, input, show: async () => new Redirect(to) })
 
 const ofProject = (at: string, to: string) =>
   page({

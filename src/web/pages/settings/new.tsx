@@ -71,6 +71,7 @@ const newProject = z.object({
 export const newProjectPage = page({
   at: '/projects/new',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ namespace_id: opt(rowId()), from: opt(oneOf(['template', 'url', 'archive'])) }),
   async show({ ctx, caller, input, view }) {
     const { user } = caller
@@ -173,6 +174,7 @@ function contentsOf({ archive, import_url, template_project_id: template, initia
 export const newProjectForm = form({
   at: '/projects',
   access: signedIn,
+  ownerOnly: false,
   files: true,
   input: newProject,
   on: newProjectPage,
@@ -202,6 +204,7 @@ const newGroup = z.object({
 export const newGroupPage = page({
   at: '/groups/new',
   access: signedIn,
+  ownerOnly: false,
   input: z.object({ parent_id: opt(rowId()) }),
   async show({ ctx, caller, input, view }) {
     const groups = await placesFor(ctx, caller, 'subgroup', input.parent_id)
@@ -244,6 +247,7 @@ export const newGroupPage = page({
 export const newGroupForm = form({
   at: '/groups',
   access: signedIn,
+  ownerOnly: false,
   input: newGroup,
   on: newGroupPage,
   async submit({ ctx, caller, input: { group } }) {

@@ -13,6 +13,7 @@ export const REMOVED = '/dashboard/projects/removed'
 export const removedPage = page({
   at: REMOVED,
   access: signedIn,
+  ownerOnly: false,
   async show({ ctx, caller, view }) {
     const found = await listRestorable(ctx, caller)
     return {

@@ -1,0 +1,31 @@
+import type { Form, Page } from '../../page.js'
+import { confirmationForm, confirmationPage, confirmationRequest, passwordForm, passwordPage, passwordRequest } from './links.js'
+import { passkeyForm, passkeyPage, secondFactorForm, secondFactorPage } from './second-factor.js'
+import { signInForm, signInPage, signOutForm } from './sign-in.js'
+import { callbackPage, signOnForm } from './sign-on.js'
+import { almostTherePage, signUpForm, signUpPage } from './sign-up.js'
+import { unsubscribeForm, unsubscribePage } from './unsubscribe.js'
+
+/** The pages and forms of this family; one that is exported and not listed fails a test. */
+export const accounts: readonly (Page | Form)[] = [
+  confirmationPage,
+  confirmationForm,
+  passwordPage,
+  passwordForm,
+  ...passwordRequest,
+  ...confirmationRequest,
+  secondFactorPage,
+  secondFactorForm,
+  passkeyPage,
+  passkeyForm,
+  signInPage,
+  signInForm,
+  signOutForm,
+  signOnForm,
+  callbackPage,
+  signUpPage,
+  signUpForm,
+  almostTherePage,
+  unsubscribePage,
+  unsubscribeForm,
+]
