@@ -26,7 +26,7 @@ export async function settledSurroundings(ctx: Context): Promise<Pick<Surroundin
 }
 
 const FENCED = /<pre><code class="language-([^"\s]{1,50})">([^<]*)<\/code><\/pre>/g
-const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^>]*)>|<a href="([^"]*)"/g
+const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^<>]*)>|<a href="([^"]*)"/g
 /** Tags that are changed in one step: a text of a megabyte has a hundred thousand links (SEC-145). */
 const STEP_TAGS = 500
 
