@@ -6,15 +6,20 @@ import https from 'node:https'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
-import type { Context } from '../../context.js'
+import type { Logger } from 'pino'
 import { FairQueue } from '../../lib/async/fair-queue.js'
+import type { Encryption } from '../../lib/crypto/encryption.js'
 import { FileCache } from '../../lib/files/file-cache.js'
 import { shareOf } from '../../lib/share.js'
 import { checkTarget, pinnedTo, type Target, type TargetRules } from '../../lib/ssrf-guard.js'
 import { parseUrl } from '../../lib/url.js'
+import type { Links } from '../../links.js'
 import type { Settings } from './settings-table.js'
 
-type Signer = Pick<Context, 'encryption' | 'links'>
+interface Signer {
+  encryption: Encryption
+  links: Links
+}
 
 const PURPOSE = 'external picture'
 /** Longer addresses are not proxied: a part of a path has at most 4,096 characters. */
@@ -94,7 +99,7 @@ export class ExternalPictures {
   constructor(
     private readonly root: string,
     processes: number,
-    private readonly source: Pick<Context, 'log' | 'now'> & { rules: TargetRules },
+    private readonly source: { log: Logger; now(): Date; rules: TargetRules },
   ) {
     this.#files = new FileCache(root, CACHE_BYTES, processes)
     this.#turns = new FairQueue({ running: shareOf(FETCHED, processes), waiting: 1_024, wait: 15_000, refusals: REFUSALS })
