@@ -29,6 +29,7 @@ import { programAddresses } from './routes/addresses/index.js'
 import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
+import { pictureRoute } from './routes/instance/pictures.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { referenceOf } from './routes/reference/index.js'
 import { releaseFiles } from './routes/releases/downloads.js'
@@ -134,6 +135,7 @@ export async function buildApp(
     metricsRoute(scope, ctx)
     oauthRoutes(scope, ctx)
     avatarRoutes(scope, ctx)
+    pictureRoute(scope, ctx)
     site.register(scope, robots)
     const queues = largeCallQueues(ctx)
     for (const section of sections) scope.register(family, { prefix: '/api/v4', ctx, queues, ...section })

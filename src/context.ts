@@ -25,6 +25,7 @@ import type { MarkdownThread } from './lib/text/markdown-thread.js'
 import type { Links } from './links.js'
 import type { Metrics } from './metrics.js'
 import type { PipelineState } from './rules/pipeline-states.js'
+import type { ExternalPictures } from './services/core/external-pictures.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
 
@@ -130,6 +131,8 @@ interface Caches {
   rendered: RenderedCache
   /** What the OpenID providers say about themselves, by name. */
   openid: LRUCache<string, Promise<Configuration>>
+  /** Pictures of other sites, on disk. */
+  pictures: ExternalPictures
   /** The current settings, at most one second old. */
   settings: SettingsCache
 }

@@ -30,6 +30,7 @@ import { linksFor } from '../links.js'
 import { type CacheCounts, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
 import { type PushedMetrics, pushedMetrics } from '../pushed-metrics.js'
 import { ErrorTracker } from '../services/core/error-tracker.js'
+import { ExternalPictures } from '../services/core/external-pictures.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
@@ -124,6 +125,7 @@ export async function createContext(
       lastChanges: new LRUCache({ max: LAST_CHANGES }),
       lists,
       openid: new LRUCache({ max: 100, ttl: OPENID_MS }),
+      pictures: openPictures(parts, source),
       rendered,
       settings,
     },
@@ -147,7 +149,7 @@ export async function createContext(
 }
 
 async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
-  await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close()])
+  await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close(), caches.pictures.close()])
   await Promise.all([git.close(), cpu.markdown.close(), cpu.highlighter.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
   mail?.close()
@@ -227,6 +229,11 @@ function openArchives({ config, log, options }: ContextParts): FileCache {
   // remove leftovers of killed processes, and what exceeds the limit
   archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archive cache could not be swept'))
   return archives
+}
+
+function openPictures({ config, log, options }: ContextParts, { now }: Source): ExternalPictures {
+  const rules = { protocols: ['http:', 'https:'], allowLocal: config.allowLocalRequests, self: { url: config.baseUrl, port: config.port } }
+  return new ExternalPictures(join(config.dataDir, 'pictures'), options.workers, { log, now, rules })
 }
 
 function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: () => Context): Jobs {

@@ -8,6 +8,9 @@ export interface Range {
   end: number
 }
 
+/** The policy of a picture that may be SVG: nothing runs in it or is loaded, its own styles count. */
+export const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
 /** Content that a client may already have, or may request a range of (W-44, W-45). */
 export class Content {
   constructor(

@@ -15,6 +15,7 @@ import { redirect, WholeAddress } from '../http/redirect.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall } from '../lib/async/holder.js'
 import { urlOfRouter } from '../lib/text/byte-path.js'
+import { directHosts } from '../services/core/external-pictures.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
 import { diagramServer } from '../services/markdown/relative.js'
 import { Assets } from './assets.js'
@@ -264,12 +265,12 @@ const holderOf = ({ caller, ip }: FastifyRequest) => holderOfCall(caller?.user?.
 
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 
-/** Only what comes from this service, pictures of an avatar service, and what a page names (WB-4, WB-29). */
+/** Only what comes from this service, pictures of an avatar service and of hosts of the settings, and what a page names (WB-4, WB-29, WB-465). */
 function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
   const others = sources.map((source) => ` ${source}`).join('')
   const diagrams = diagramServer(settings)
   const elsewhere = [...(avatarService ? [avatarService.replace(/%\{\w+\}/g, '0')] : []), ...(diagrams ? [diagrams] : [])]
-  const pictures = elsewhere.map((address) => ` ${new URL(address).origin}`).join('')
+  const pictures = [...elsewhere.map((address) => new URL(address).origin), ...directHosts(settings)].map((source) => ` ${source}`).join('')
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,

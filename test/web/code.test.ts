@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { proxyPath } from '../../src/services/core/external-pictures.js'
 import { testApp } from '../support/app.js'
 import { type Opened, TestBrowser } from '../support/browser.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
@@ -112,7 +113,7 @@ describe('files and folders', () => {
     const browser = aBrowser()
     const page = await browser.open(`/${project.fullPath}/-/blob/main/docs/a.md`)
     expect([page.$('.prose h1').text(), page.$('.prose a').attr('href')]).toEqual(['Title', `/${project.fullPath}/-/blob/main/docs/b.md`])
-    expect([page.$('.prose b').text(), page.$('.prose img').length]).toEqual(['no', 0])
+    expect([page.$('.prose b').text(), page.$('.prose img').attr('src')]).toEqual(['no', proxyPath(t.ctx, 'https://example.org/x.png')])
     expect(linesOf(await browser.open(`/${project.fullPath}/-/blob/main/docs/a.md?viewer=simple`))[0]).toBe('# Title')
     const program = await browser.open(`/${project.fullPath}/-/blob/main/docs/a.ts`)
     expect([linesOf(program), program.$('.hljs-keyword').text(), program.$('main b').length]).toEqual([['const a = "<b>"'], 'const', 0])
@@ -367,7 +368,7 @@ describe('files for crawlers and browsers', () => {
   it('say what to leave alone, and have an icon', async () => {
     const robots = await fetch(`${t.url}/robots.txt`)
     const below = ['archive', 'blame', 'commits', 'compare', 'edit', 'find_file', 'graphs', 'network', 'new', 'raw'].map((part) => `/*/-/${part}/`)
-    const fixed = ['/-/profile', '/-/snippets', '/admin', '/api', '/dashboard', '/search', '/users/']
+    const fixed = ['/-/camo/', '/-/profile', '/-/snippets', '/admin', '/api', '/dashboard', '/search', '/users/']
     const [first, ...lines] = (await robots.text()).trimEnd().split('\n')
     expect([robots.status, first, lines.sort()]).toEqual([
       200,

@@ -8,7 +8,7 @@ import type { Context } from '../../context.js'
 import { noSuchRoute, notFound, unauthenticated } from '../../failures.js'
 import { addressKind, pathBelow } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
-import { Content, downloadOf, sendContent } from '../../http/content.js'
+import { Content, downloadOf, PICTURE_POLICY, sendContent } from '../../http/content.js'
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
 import { pathOfRouter } from '../../lib/text/byte-path.js'
@@ -51,6 +51,7 @@ const address = <Subject, Signed extends boolean>(declared: Address<Subject, Sig
 
 /** No browser runs what is in a file. */
 const INERT = { 'content-security-policy': "default-src 'none'; sandbox" }
+const DRAWN = { 'content-security-policy': PICTURE_POLICY, 'content-type': 'image/svg+xml' }
 const TEXT = { ...INERT, 'content-type': 'text/plain; charset=utf-8' }
 
 function textContent(text: string, type: string = TEXT['content-type']): Content {
@@ -110,7 +111,8 @@ export const addresses: Address[] = [
     async answer({ ctx, subject, params, query, signal }) {
       const { id, path, size, type, open } = await openRaw(ctx, subject, params['file'] as string, signal)
       const name = path.slice(path.lastIndexOf('/') + 1)
-      const headers = { ...INERT, 'content-type': type, 'content-disposition': query['inline'] === 'false' ? attachment(name) : 'inline' }
+      const kind = /\.svg$/i.test(name) ? DRAWN : { ...INERT, 'content-type': type }
+      const headers = { ...kind, 'content-disposition': query['inline'] === 'false' ? attachment(name) : 'inline' }
       return new Content({ etag: `"${id}"`, size, headers, open })
     },
   }),

@@ -1,9 +1,10 @@
 import type { Context } from '../../context.js'
 import type { JobOptions } from '../../jobs/enqueue.js'
 import { MAIL_CONNECTIONS, type Mail, MailRefused } from '../../lib/mailer.js'
-import { escapeHtml } from '../../lib/text/html.js'
+import { escapeHtml, unescapeHtml } from '../../lib/text/html.js'
 import type { MarkdownThread } from '../../lib/text/markdown-thread.js'
-import { readSettings } from './settings.js'
+import { proxyPath } from './external-pictures.js'
+import { readSettings, type Settings } from './settings.js'
 
 /** A part of a mail: a paragraph, a user's Markdown, or a link. */
 export type MailPart = string | { markdown: string; base: string } | { link: string; text: string }
@@ -43,11 +44,11 @@ export const mailHost = (base: string) => new URL(base).hostname.replace(/[^A-Za
  */
 export async function sendMessage(ctx: Context, { kind, parts, footer, headers, ...mail }: MailMessage, signal: AbortSignal): Promise<void> {
   if (!ctx.mail) return
-  const { html_emails_enabled } = await readSettings(ctx)
+  const settings = await readSettings(ctx)
   const sent: Mail = {
     ...mail,
     text: `${parts.map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
-    html: html_emails_enabled ? await pageOf(ctx.cpu.markdown, ctx.links.base, { parts, footer }) : undefined,
+    html: settings.html_emails_enabled ? await pageOf(rendererOf(ctx, settings), { parts, footer }) : undefined,
     headers: { 'Auto-Submitted': 'auto-generated', ...headers },
   }
   try {
@@ -63,26 +64,45 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
 
 const asText = (part: MailPart): string => (typeof part === 'string' ? part : 'link' in part ? `${part.text}: ${part.link}` : part.markdown)
 
-const asHtml = async (renderer: MarkdownThread, site: string, part: MailPart): Promise<string> => {
-  if (typeof part === 'string') return `<p>${escapeHtml(part)}</p>`
-  if ('link' in part) return `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.text)}</a></p>`
-  const absolute = (path: string) => `${/^\/(?!uploads\/)/.test(path) ? site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`
-  return `<div>${forMail(await renderer.html(part.markdown), absolute)}</div>`
+/** What makes HTML of the parts of a mail. */
+interface MailRenderer {
+  markdown: MarkdownThread
+  site: string
+  /** Where the proxy has a picture; null: it is a link. */
+  picture(address: string): string | null
 }
 
-/** Mails load no remote content: images become links, and links become absolute (ML-14). */
-const forMail = (html: string, absolute: (path: string) => string) =>
+const rendererOf = (ctx: Context, { external_images }: Settings): MailRenderer => ({
+  markdown: ctx.cpu.markdown,
+  site: ctx.links.base,
+  picture(address) {
+    const path = external_images === 'proxy' ? proxyPath(ctx, address) : null
+    return path && ctx.links.base + path
+  },
+})
+
+const asHtml = async (renderer: MailRenderer, part: MailPart): Promise<string> => {
+  if (typeof part === 'string') return `<p>${escapeHtml(part)}</p>`
+  if ('link' in part) return `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.text)}</a></p>`
+  const absolute = (path: string) => `${/^\/(?!uploads\/)/.test(path) ? renderer.site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`
+  return `<div>${forMail(await renderer.markdown.html(part.markdown), absolute, renderer.picture)}</div>`
+}
+
+/** Mails load nothing of other sites: pictures come from the proxy or become links, and links become absolute (ML-14). */
+const forMail = (html: string, absolute: (path: string) => string, picture: MailRenderer['picture']) =>
   html
-    .replace(/<img src="([^"<]*)" alt="([^"<]*)"[^<>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)
+    .replace(/<img src="([^"<]*)" alt="([^"<]*)"([^<>]*)>/g, (_, src: string, alt: string, attributes: string) => {
+      const address = picture(unescapeHtml(src))
+      return address === null ? `<a href="${src}">${alt || src}</a>` : `<img src="${address}" alt="${alt}"${attributes}>`
+    })
     .replace(/(<a href=")(?![a-z][a-z0-9+.-]*:|\/\/|#)([^"]*)/gi, (_, before: string, path: string) => before + absolute(path))
 
-const partsAsHtml = async (renderer: MarkdownThread, site: string, parts: MailPart[]) =>
-  (await Promise.all(parts.map((part) => asHtml(renderer, site, part)))).join('\n')
+const partsAsHtml = async (renderer: MailRenderer, parts: MailPart[]) => (await Promise.all(parts.map((part) => asHtml(renderer, part)))).join('\n')
 
-const pageOf = async (renderer: MarkdownThread, site: string, { parts, footer }: Pick<MailMessage, 'parts' | 'footer'>) => `<!DOCTYPE html>
+const pageOf = async (renderer: MailRenderer, { parts, footer }: Pick<MailMessage, 'parts' | 'footer'>) => `<!DOCTYPE html>
 <html><head><meta charset="utf-8"></head><body style="font-family: sans-serif">
-${await partsAsHtml(renderer, site, parts)}
+${await partsAsHtml(renderer, parts)}
 <hr><div style="font-size: small; color: #666">
-${await partsAsHtml(renderer, site, footer)}
+${await partsAsHtml(renderer, footer)}
 </div></body></html>
 `

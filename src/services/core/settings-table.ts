@@ -247,6 +247,16 @@ export const SETTINGS = {
     true,
     'whether accounts that visitors make wait until an administrator approves them, so that a new server is closed although `signup_enabled` is on by default, as the API says',
   ),
+  external_images: oneOf(
+    'proxy',
+    ['proxy', 'direct', 'off'],
+    'how pages show pictures of other sites: `proxy` fetches and serves them, so that those sites learn nothing of readers; `direct` lets browsers load those of `external_image_hosts`; what is not shown is its text',
+  ),
+  external_image_hosts: list(
+    [] as string[],
+    'hosts from which browsers load pictures while `external_images` is `direct`; `*.example.org` stands for all subdomains',
+    { split: true },
+  ),
   help_page_text: text('text of the page `/help`, in Markdown, in place of the one of this service'),
   maintenance_mode: bool(
     false,

@@ -171,6 +171,10 @@ function numberTexts(name: SettingName, value: number, next: Settings): string[]
   return texts
 }
 
+/** Hosts are in a header of each page. */
+const MAX_HOSTS = 30
+const HOST = /^(?:\*\.)?[a-z0-9.-]{1,253}(?::\d{1,5})?$/i
+
 function listTexts(ctx: Pick<Context, 'config'>, name: SettingName, items: string[]): string[] {
   switch (name) {
     case 'repository_storages': {
@@ -180,6 +184,8 @@ function listTexts(ctx: Pick<Context, 'config'>, name: SettingName, items: strin
     }
     case 'restricted_visibility_levels':
       return items.filter((item) => !Object.hasOwn(VISIBILITY_LEVEL, item)).map((item) => `'${item}' is not a valid visibility level`)
+    case 'external_image_hosts':
+      return items.length > MAX_HOSTS || !items.every((item) => HOST.test(item)) ? ['is invalid'] : []
     case 'disabled_oauth_sign_in_sources': {
       const { openid_connect, ldap, header } = ctx.config.signOn
       const known = [...openid_connect, ...ldap, ...(header ? [header] : [])].map((provider) => provider.name)

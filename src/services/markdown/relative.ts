@@ -1,9 +1,10 @@
 import type { Context } from '../../context.js'
 import type { Highlighter } from '../../lib/text/highlighter.js'
-import { escapeHtml } from '../../lib/text/html.js'
+import { escapeHtml, unescapeHtml } from '../../lib/text/html.js'
 import { linkWithin } from '../../lib/text/sanitize.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
-import type { Settings } from '../core/settings.js'
+import { pictureAddress } from '../core/external-pictures.js'
+import { readSettings, type Settings } from '../core/settings.js'
 
 /** Where relative links of a file lead. */
 export interface Surroundings {
@@ -14,10 +15,15 @@ export interface Surroundings {
   file(path: string): string
   /** The server that draws diagrams; null for none (WB-187). */
   diagrams: string | null
+  /** Where a page has a picture of an absolute address; null if it is not shown (WB-460). */
+  picture(address: string): string | null
 }
 
-const ENTITIES: Record<string, string> = { '&amp;': '&', '&quot;': '"', '&lt;': '<', '&gt;': '>' }
-const unescapeHtml = (text: string) => text.replace(/&(?:amp|quot|lt|gt);/g, (entity) => ENTITIES[entity] as string)
+/** The surroundings of a text that follow from the settings. */
+export async function settledSurroundings(ctx: Context): Promise<Pick<Surroundings, 'diagrams' | 'picture'>> {
+  const settings = await readSettings(ctx)
+  return { diagrams: diagramServer(settings), picture: (address) => pictureAddress(ctx, settings, address) }
+}
 
 const FENCED = /<pre><code class="language-([^"\s]{1,50})">([^<]*)<\/code><\/pre>/g
 const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^<>]*)>|<a href="([^"]*)"/g
@@ -25,9 +31,9 @@ const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:
 const STEP_TAGS = 500
 
 /**
- * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures from elsewhere
- * become their alternative text: pages load nothing from other sites (WB-4). Check boxes of tasks get a label, and the
- * syntax of fenced code is marked.
+ * Makes relative links and pictures of rendered Markdown lead to the files of the repository. Pictures of other sites
+ * go through the proxy, or become their alternative text (WB-460). Check boxes of tasks get a label, and the syntax of
+ * fenced code is marked.
  */
 export async function withSurroundings(
   { slices, highlighter }: Pick<Context['cpu'], 'slices' | 'highlighter'>,
@@ -66,10 +72,14 @@ async function withMarks(highlighter: Highlighter, html: string): Promise<string
   return [...parts, html.slice(from)].join('')
 }
 
-function pictureTo(tag: string, url: string, alt: string, attributes: string, { folder, file }: Surroundings): string {
-  const path = pathOf(unescapeHtml(url), folder)
-  if (path !== null) return `<img loading="lazy" src="${escapeHtml(file(path))}" alt="${alt}"${attributes}>`
-  return /^\/uploads\//.test(url) ? tag : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span>`
+function pictureTo(tag: string, url: string, alt: string, attributes: string, { folder, file, picture }: Surroundings): string {
+  if (url.startsWith('/uploads/')) return tag
+  const address = unescapeHtml(url)
+  const path = pathOf(address, folder)
+  const src = path === null ? picture(address) : file(path)
+  return src !== null
+    ? `<img loading="lazy" src="${escapeHtml(src)}" alt="${alt}"${attributes}>`
+    : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span>`
 }
 
 function linkTo(tag: string, url: string, { folder, page }: Surroundings): string {

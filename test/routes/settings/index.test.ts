@@ -141,6 +141,9 @@ const DEFAULTS: [string, unknown][] = [
   ['deletion_delay_days', 7],
   // US-75
   ['require_admin_approval_after_user_signup', true],
+  // AS-77
+  ['external_images', 'proxy'],
+  ['external_image_hosts', []],
   ['help_page_text', null],
   ['maintenance_mode', false],
   ['maintenance_mode_message', null],
@@ -255,6 +258,9 @@ describe('PUT /application/settings: stored values (AS-3 to AS-9)', () => {
     [{ container_registry_token_expire_delay: 0 }, { container_registry_token_expire_delay: ['must be greater than 0'] }],
     [{ default_artifacts_expire_in: '' }, { default_artifacts_expire_in: ["can't be blank"] }],
     [{ default_artifacts_expire_in: 'soon' }, { default_artifacts_expire_in: ['is not a correct duration'] }],
+    [{ external_image_hosts: ['img.example.org', 'a b'] }, { external_image_hosts: ['is invalid'] }],
+    [{ external_image_hosts: ["example.org; script-src 'unsafe-inline'"] }, { external_image_hosts: ['is invalid'] }],
+    [{ external_image_hosts: Array(31).fill('example.org') }, { external_image_hosts: ['is invalid'] }],
     [{ disabled_oauth_sign_in_sources: ['hub'] }, { disabled_oauth_sign_in_sources: ["'hub' is not an OAuth sign-in source"] }],
     [{ rsa_key_restriction: '' }, { rsa_key_restriction: ["can't be blank"] }],
     [

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { proxyPath } from '../../../src/services/core/external-pictures.js'
 import { testApp } from '../../support/app.js'
 import { aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { mailbox, type Received } from '../../support/smtp/mailbox.js'
@@ -54,10 +55,9 @@ describe('a mail', () => {
     expect(mail.header('date')).toBeDefined()
   })
 
-  it('has a plain text and the same as HTML without scripts of users (ML-14)', async () => {
+  it('has a plain text and the same as HTML, in which nothing runs (ML-14)', async () => {
     const all = await pair()
-    const description =
-      'Some *text* <script>alert(1)</script>, [here](/uploads/abc/x.txt), [there](docs/a.md), ![a "picture"](https://example.com/i.png)'
+    const description = 'Some *text* <script>alert(1)</script>, [here](/uploads/abc/x.txt), [there](docs/a.md)'
     const { iid } = await anIssue(all, { title: 'Less < more & "so"', description })
     const mail = await only(all.reader)
     const page = `http://roost.test/${all.project.fullPath}`
@@ -65,11 +65,29 @@ describe('a mail', () => {
     expect(mail.text).toContain(`View it: ${page}/issues/${iid}`)
     expect(mail.text).toContain('You get this mail because it is or was assigned to you.')
     expect(mail.html).toContain('Less &lt; more &amp; &quot;so&quot;')
-    expect(mail.html).toContain('Some <em>text</em> , <a')
+    expect(mail.html).toContain('Some <em>text</em>')
     expect(mail.html).toContain(`<a href="${page}/uploads/abc/x.txt">here</a>`)
     expect(mail.html).toContain(`<a href="${page}/docs/a.md">there</a>`)
-    expect(mail.html).toContain('<a href="https://example.com/i.png">a &quot;picture&quot;</a>')
-    expect(mail.html).not.toMatch(/<(script|img)/)
+    expect(mail.html).not.toMatch(/script|alert/)
+  })
+
+  it('has pictures of other sites by the proxy, or as links while it is off, and those of projects as links (ML-14, WB-460)', async () => {
+    const address = 'https://example.com/i.png?a=1&b=2'
+    const description = `![a "picture"](${address}) ![x](docs/a.png) ![y](/uploads/abc/y.png) ![z](http://roost.test/z.png)`
+    const own = (page: string) =>
+      `<a href="${page}/docs/a.png">x</a> <a href="${page}/uploads/abc/y.png">y</a> <a href="http://roost.test/z.png">z</a>`
+    const link = '<a href="https://example.com/i.png?a=1&amp;b=2">a &quot;picture&quot;</a>'
+    const picture = `<img src="http://roost.test${proxyPath(t.ctx, address)}" alt="a &quot;picture&quot;">`
+    for (const [external_images, shown] of [
+      ['proxy', picture],
+      ['off', link],
+      ['direct', link],
+    ] as const) {
+      await setSettings(t.ctx, { external_images, external_image_hosts: ['example.com'] })
+      const all = await pair()
+      await anIssue(all, { description })
+      expect((await only(all.reader)).html).toContain(`${shown} ${own(`http://roost.test/${all.project.fullPath}`)}`)
+    }
   })
 
   it('is plain text alone while html_emails_enabled is off, and names its author in the text with email_author_in_body', async () => {

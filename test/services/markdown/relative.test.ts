@@ -11,6 +11,7 @@ const rendered = (text: string) =>
     page: (path) => `/P/-/blob/main/${path}`,
     file: (path) => `/P/-/raw/main/${path}`,
     diagrams: null,
+    picture: (address) => (address.includes('shown') ? `/shown?${address}` : null),
   })
 
 describe('relative links of a file', () => {
@@ -32,7 +33,10 @@ describe('relative links of a file', () => {
     expect(await rendered('[a](../../../../../etc)')).toContain('href="/P/-/blob/main/etc"')
   })
 
-  it('show no picture of another site, but what stands for it (WB-4)', async () => {
+  it('show pictures of other sites where they are said to be, or what stands for them (WB-460)', async () => {
+    expect(await rendered('![a](https://example.org/shown?a=1&b=2 "t")')).toContain(
+      '<img loading="lazy" src="/shown?https://example.org/shown?a=1&amp;b=2" alt="a" title="t">',
+    )
     const html = await rendered('![build "passed"](https://example.org/badge.svg)')
     expect(html).not.toContain('<img')
     expect(html).toContain('build &quot;passed&quot;')

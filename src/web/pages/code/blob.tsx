@@ -22,6 +22,7 @@ import { RefSwitch } from './tree.js'
 /** Larger files, and those with more lines, are shown by their raw text alone. */
 const MAX_BYTES = 1024 * 1024
 const MAX_LINES = 20_000
+const DRAWING = /\.svg$/i
 const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i
 
 /** The content of a file as it can be shown. */
@@ -37,7 +38,7 @@ async function contentOf({ cpu }: Context, { repository, commit, path }: Place, 
     const target = targetOf(path, to)
     return { kind: 'link', to, target: target !== null && (await repository.entry(commit.oid, target)) ? target : null }
   }
-  if (IMAGE.test(path)) return { kind: 'image' }
+  if (IMAGE.test(path) || (DRAWING.test(path) && size > MAX_BYTES)) return { kind: 'image' }
   if (size > MAX_BYTES) return { kind: 'none', why: `This file is too large to be shown (${sizeText(size)}).` }
   const content = await repository.blob(entry.oid)
   if (!content) throw notFound()
@@ -103,7 +104,7 @@ const Toolbar = ({ place }: { place: Place }) => (
 export const blobPage = page({
   at: 'P/-/blob/*',
   access: onProject('download_code'),
-  input: z.object({ path: str(), viewer: opt(oneOf(['simple', 'rich', 'auxiliary'])) }),
+  input: z.object({ path: str(), viewer: opt(oneOf(['simple', 'rich', 'auxiliary'])), plain: opt(bool()) }),
   async show({ ctx, caller, subject, input, view }) {
     const place = await placeOf(ctx, subject, view, input.path)
     const { links, ref, path, commit, repository } = place
@@ -112,8 +113,9 @@ export const blobPage = page({
     const entry = await entryAt(place)
     if (entry?.type !== 'blob') return new Redirect(links.tree(ref, path).slice(view.links.prefix.length))
     const size = (await repository.objectInfo(entry.oid))?.size ?? 0
-    const [hasProse, hasTable] = [isMarkdown(path), TABLE.test(path)]
-    const isRich = (hasProse || hasTable) && input.viewer !== 'simple'
+    const [hasTable, hasDrawing] = [TABLE.test(path), DRAWING.test(path)]
+    const hasRich = isMarkdown(path) || hasTable || hasDrawing
+    const isRich = hasRich && input.viewer !== 'simple' && !input.plain
     const [shown, changes] = await Promise.all([
       contentOf(ctx, place, entry, size),
       changesSoon(ctx, subject, commit.oid, path.split('/').slice(0, -1).join('/')),
@@ -122,6 +124,7 @@ export const blobPage = page({
     if (shown.kind === 'text') {
       const text = shown.lines.join('\n')
       if (isRich && hasTable) shown.rich = <CsvTable text={text} separator={/\.tsv$/i.test(path) ? '\t' : ','} />
+      else if (isRich && hasDrawing) shown.rich = <Picture place={place} />
       else if (isRich) shown.rich = <Prose html={await renderFile(ctx, caller, subject, place, text)} />
       else shown.marked = await markedLines(ctx, path, text)
     }
@@ -150,9 +153,9 @@ export const blobPage = page({
                 {sizeText(size)}
                 {entry.mode === '100755' && ', executable'}
                 {' · '}
-                {(hasProse || hasTable) && shown.kind === 'text' && (
+                {hasRich && shown.kind === 'text' && (
                   <>
-                    <a href={links.blob(ref, path) + (isRich ? '?viewer=simple' : '')}>{isRich ? 'Source' : 'Rendered'}</a>
+                    <a href={links.blob(ref, path) + (isRich ? '?plain=1' : '')}>{isRich ? 'Source' : 'Rendered'}</a>
                     {' · '}
                   </>
                 )}
@@ -189,7 +192,14 @@ export const blobPage = page({
   },
 })
 
-function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: Place }) {
+const Picture = ({ place: { links, ref, path } }: { place: Place }) => (
+  <p class="picture">
+    <img src={links.raw(ref, path)} alt={path.split('/').at(-1)} loading="lazy" />
+  </p>
+)
+
+function Content({ shown, place }: { shown: Shown; place: Place }) {
+  const { links, ref, path } = place
   switch (shown.kind) {
     case 'text':
       if (shown.lines.length === 0) return <p class="empty">This file is empty.</p>
@@ -201,11 +211,7 @@ function Content({ shown, place: { links, ref, path } }: { shown: Shown; place: 
         </>
       )
     case 'image':
-      return (
-        <p class="picture">
-          <img src={links.raw(ref, path)} alt={path.split('/').at(-1)} loading="lazy" />
-        </p>
-      )
+      return <Picture place={place} />
     case 'link':
       return (
         <p class="note">

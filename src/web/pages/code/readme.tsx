@@ -2,9 +2,8 @@ import type { Caller } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { TreeEntry } from '../../../git/types.js'
-import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
-import { diagramServer, type Surroundings, withSurroundings } from '../../../services/markdown/relative.js'
+import { type Surroundings, settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { Prose } from '../../components/markup.js'
 import { LongText } from '../../page-part.js'
 import type { Place } from './revision.js'
@@ -33,7 +32,7 @@ export async function renderFile(
     folder: path.split('/').slice(0, -1).join('/'),
     page: (file) => links.blob(ref, file),
     file: (file) => links.raw(ref, file),
-    diagrams: diagramServer(await readSettings(ctx)),
+    ...(await settledSurroundings(ctx)),
   }
   return withSurroundings(ctx.cpu, html, surroundings)
 }

@@ -6,9 +6,8 @@ import { opt, rowId, str } from '../../../http/params.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import type { NamedLinks } from '../../../lib/text/markdown.js'
 import { partsOfNote } from '../../../rules/reviews/suggestions.js'
-import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
-import { diagramServer, withSurroundings } from '../../../services/markdown/relative.js'
+import { settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { awardsOfNotes } from '../../../services/notes/award-emoji.js'
 import { mayResolve } from '../../../services/notes/discussions.js'
 import { type DiscussionRecord, getNote, type NoteRecord } from '../../../services/notes/list.js'
@@ -21,15 +20,15 @@ import { excerptRows } from '../code/diff-tables.js'
 
 /** Makes relative links lead to the default branch, and those to uploads to the files of the project. */
 async function withinProject(ctx: Context, project: ProjectSubject | null, html: string): Promise<string> {
-  const diagrams = diagramServer(await readSettings(ctx))
-  if (!project) return withSurroundings(ctx.cpu, html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}`, diagrams })
+  const settled = await settledSurroundings(ctx)
+  if (!project) return withSurroundings(ctx.cpu, html, { folder: '', page: (path) => `/${path}`, file: (path) => `/${path}`, ...settled })
   const links = projectLinks(ctx, fullPathOf(project.project))
   const branch = project.project.default_branch ?? 'HEAD'
   const placed = await withSurroundings(ctx.cpu, html, {
     folder: '',
     page: (path) => links.blob(branch, path),
     file: (path) => links.raw(branch, path),
-    diagrams,
+    ...settled,
   })
   return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
 }

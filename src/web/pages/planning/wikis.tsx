@@ -10,9 +10,8 @@ import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
 import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
-import { readSettings } from '../../../services/core/settings.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
-import { diagramServer, withSurroundings } from '../../../services/markdown/relative.js'
+import { settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { haveHidden, linesOf } from '../../components/diff/diff.js'
 import { Editor, EditorForm } from '../../components/editor.js'
 import { ActionButton, Field, FormFaults, Hidden, Submit, typed } from '../../components/form.js'
@@ -35,9 +34,9 @@ const addressOf = (subject: ProjectSubject, slug: string) => `${within(subject)}
 export async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, slug: string, text: string): Promise<string> {
   const base = ctx.links.prefix + within(subject)
   const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), true)
-  const diagrams = diagramServer(await readSettings(ctx))
+  const settled = await settledSurroundings(ctx)
   const page = (path: string) => `${base}/${inUrl(path.replace(/\.(?:md|markdown)$/i, ''))}`
-  const placed = await withSurroundings(ctx.cpu, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, diagrams })
+  const placed = await withSurroundings(ctx.cpu, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, ...settled })
   return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${projectLinks(ctx, fullPathOf(subject.project)).home}/uploads/`)
 }
 
