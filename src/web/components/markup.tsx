@@ -9,7 +9,7 @@ import { LongText } from '../page-part.js'
 
 /** A rendered text. */
 export const Prose = ({ html }: { html: string }) => (
-  // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the Markdown renderer, which escapes HTML
+  // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the Markdown renderer, which lets only a list of HTML through
   <div class="prose" dangerouslySetInnerHTML={{ __html: html }} />
 )
 
