@@ -51,6 +51,9 @@ const ATTRIBUTES =
     ' ',
   )
 
+/** Browsers ignore these in addresses. */
+const IGNORED = /^[\0-\x20]+|[\t\n\r]/g
+
 /** What a browser would have of the HTML that is not on the list. */
 function beyond(html: string): string[] {
   const $ = load(`<div id="outer">${html}</div>`)
@@ -60,14 +63,14 @@ function beyond(html: string): string[] {
     if (!ELEMENTS.includes(element.tagName)) found.push(element.tagName)
     for (const [name, value] of Object.entries(element.attribs)) {
       const allowed = {
-        href: /^(?:https?:|mailto:|[^:]*$)/i,
-        src: /^(?:https?:|[^:]*$)/i,
+        href: /^(?:https?:|mailto:|(?![a-z][a-z0-9+.-]*:))/i,
+        src: /^(?:https?:|(?![a-z][a-z0-9+.-]*:))/i,
         style: /^text-align:/,
         class: /^(?:gfm|language-|markdown-alert|task-list-item|footnote)/,
         id: /^user-content-/,
         name: /^user-content-/,
       }[name]
-      if (!ATTRIBUTES.includes(name) || (allowed && !allowed.test(value))) found.push(`${element.tagName} ${name}=${value}`)
+      if (!ATTRIBUTES.includes(name) || (allowed && !allowed.test(value.replace(IGNORED, '')))) found.push(`${element.tagName} ${name}=${value}`)
     }
   }
   return found
