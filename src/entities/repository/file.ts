@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { encodePath, hasBytes, shownPath } from '../../lib/text/byte-path.js'
+import { shownPath } from '../../lib/text/byte-path.js'
 import type { FileMetadata, FileRecord } from '../../services/repository/files.js'
-import { encodedPath } from './encoded-path.js'
+import { encodedPath, presentEncodedPath } from './encoded-path.js'
 
 const head = {
   file_name: z.string(),
@@ -27,7 +27,7 @@ export const FileChange = z
 const facts = (file: FileMetadata) => ({
   file_name: file.path.slice(file.path.lastIndexOf('/') + 1),
   file_path: file.path,
-  ...(file.bytePath !== undefined && { encoded_path: encodePath(file.bytePath) }),
+  ...presentEncodedPath(file.bytePath ?? file.path),
   size: file.size,
   encoding: 'base64' as const,
   content_sha256: file.sha256,
@@ -43,7 +43,7 @@ export function presentFile(file: FileRecord): z.infer<typeof File> {
 }
 
 export function presentChange(path: string, branch: string): z.infer<typeof FileChange> {
-  return { file_path: shownPath(path), ...(hasBytes(path) && { encoded_path: encodePath(path) }), branch }
+  return { file_path: shownPath(path), ...presentEncodedPath(path), branch }
 }
 
 /** Metadata of a file as headers; characters that are not printable ASCII are percent-encoded (RF-2, SEC-70). */

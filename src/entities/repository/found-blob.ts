@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { encodePath, hasBytes, shownPath } from '../../lib/text/byte-path.js'
+import { shownPath } from '../../lib/text/byte-path.js'
 import type { CodeMatch } from '../../services/search/code.js'
-import { encodedPath } from './encoded-path.js'
+import { encodedPath, presentEncodedPath } from './encoded-path.js'
 
 /**
  * A search result in code: the matching lines of a file, or the beginning of a file whose path matches (section 2,
@@ -24,7 +24,7 @@ export const presentFoundBlob = ({ path, oid, line, text }: CodeMatch, at: { ref
   basename: shownPath(oid === null ? withoutExtension(path) : nameOf(path)),
   data: text,
   filename: shownPath(path),
-  ...(hasBytes(path) && { encoded_path: encodePath(path) }),
+  ...presentEncodedPath(path),
   id: oid,
   ref: at.ref,
   startline: line,

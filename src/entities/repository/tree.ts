@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { TreeEntry as GitTreeEntry } from '../../git/types.js'
-import { encodePath } from '../../lib/text/byte-path.js'
-import { encodedPath } from './encoded-path.js'
+import { encodedPath, presentEncodedPath } from './encoded-path.js'
 
 export const TreeEntry = z
   .strictObject({
@@ -15,7 +14,7 @@ export const TreeEntry = z
   .meta({ id: 'TreeEntry', description: 'An entry of a folder.' })
 
 export function presentTreeEntry({ oid, name, type, path, bytePath, mode }: GitTreeEntry): z.infer<typeof TreeEntry> {
-  return { id: oid, name, type, path, ...(bytePath !== undefined && { encoded_path: encodePath(bytePath) }), mode }
+  return { id: oid, name, type, path, ...presentEncodedPath(bytePath ?? path), mode }
 }
 
 export const Blob = z
