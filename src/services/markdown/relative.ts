@@ -88,7 +88,8 @@ function linkTo(tag: string, url: string, { folder, page }: Surroundings): strin
   return path === null ? tag : `<a href="${escapeHtml(page(path) + (isMarkdown(path) ? toSection(rest) : rest))}"`
 }
 
-const isMarkdown = (path: string) => /\.(?:md|markdown|mdown|mkdn?)$/i.test(path)
+/** Whether a file is Markdown, by its name. */
+export const isMarkdown = (path: string): boolean => /\.(?:md|markdown|mdown|mkdn?)$/i.test(path)
 
 /** What follows the path of a text: its sections have ids with a prefix. */
 const toSection = (rest: string) => rest.replace(/#(?=.)[\s\S]*$/, linkWithin)

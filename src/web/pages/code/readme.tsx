@@ -3,16 +3,13 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
-import { type Surroundings, settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
+import { isMarkdown, type Surroundings, settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { Prose } from '../../components/markup.js'
 import { LongText } from '../../page-part.js'
 import type { Place } from './revision.js'
 
 /** Larger ones are a link only. */
 const MAX_BYTES = 512 * 1024
-const MARKDOWN = /\.(?:md|mkdn?|mdown|markdown)$/i
-
-export const isMarkdown = (name: string): boolean => MARKDOWN.test(name)
 
 /** What a reader sees of a text: HTML if it is Markdown, otherwise the text. */
 export type Rendered = { html: string } | { text: string }
