@@ -10,6 +10,9 @@ const RESERVED_BELOW = new Set(
   '- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '),
 )
 
+/** Parts of an address in which the path of a project is looked for: groups have at most 20 levels. */
+export const MAX_PATH_PARTS = 24
+
 /** Whether no project or subgroup can have this name, so that what stands before it in an address is a whole path. */
 export const isReservedBelow = (name: string): boolean => RESERVED_BELOW.has(name.toLowerCase())
 

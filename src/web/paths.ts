@@ -6,7 +6,7 @@ import type { Context } from '../context.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
 import { asPath } from '../lib/numeric-id.js'
 import { decodePath, hasBytes, textOfRouter, urlForRouter, urlOfRouter } from '../lib/text/byte-path.js'
-import { isReservedBelow } from '../rules/path.js'
+import { isReservedBelow, MAX_PATH_PARTS } from '../rules/path.js'
 import type { Form, Page } from './page.js'
 
 /** What is at an address. */
@@ -44,9 +44,6 @@ type Kind = 'P' | 'G' | 'U'
 const KINDS = { project: 'P', group: 'G', user: 'U' } as const
 
 const ROUTER = { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true, maxParamLength: 4_096 }
-/** Parts of the path of a project that are looked at: groups have at most 20 levels. */
-const MAX_PARTS = 24
-
 /** Finds the page or form of a path (WB-2). */
 export class Paths {
   /** Places whose address is fixed but for parameters of one part. */
@@ -130,7 +127,7 @@ async function ownerOf(ctx: Context, caller: Caller, path: string, reads: boolea
   const decoded = decodedParts(repository ?? (dash < 0 ? bare : bare.slice(0, dash)))
   if (!decoded) return null
   if (dash >= 0) return { kind: inGroups ? 'G' : 'P', fullPath: decoded.join('/'), rest: bare.slice(dash), moved: false }
-  const keys = decoded.slice(0, MAX_PARTS).map((_, i) =>
+  const keys = decoded.slice(0, MAX_PATH_PARTS).map((_, i) =>
     decoded
       .slice(0, i + 1)
       .join('/')

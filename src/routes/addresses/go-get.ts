@@ -6,9 +6,7 @@ import { addressKind, pathBelow } from '../../http/address-kinds.js'
 import { callerOf } from '../../http/caller.js'
 import { countRequest, forCall } from '../../http/mount.js'
 import { escapeHtml } from '../../lib/text/html.js'
-
-/** Longer paths name no project. */
-const MAX_PARTS = 24
+import { MAX_PATH_PARTS } from '../../rules/path.js'
 
 /** What `go` asks about an import path. */
 export const goImports = addressKind({
@@ -34,7 +32,7 @@ async function sendGoImport(ctx: Context, importPath: string, request: FastifyRe
 }
 
 async function readableProject(ctx: Context, caller: Parameters<typeof getProjectFor>[1], parts: string[]): Promise<string | null> {
-  for (let count = Math.min(parts.length, MAX_PARTS); count > 1; count--) {
+  for (let count = Math.min(parts.length, MAX_PATH_PARTS); count > 1; count--) {
     const found = await nullOnFailure(getProjectFor(ctx, caller, parts.slice(0, count).join('/')))
     if (found?.can('download_code')) return fullPathOf(found.project)
   }

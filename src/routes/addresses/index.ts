@@ -12,7 +12,7 @@ import { Content, downloadOf, PICTURE_POLICY, sendContent } from '../../http/con
 import { archiveHeaders, attachment } from '../../http/disposition.js'
 import { countRequest, disconnectSignal, forCall } from '../../http/mount.js'
 import { pathOfRouter } from '../../lib/text/byte-path.js'
-import { isReservedBelow } from '../../rules/path.js'
+import { isReservedBelow, MAX_PATH_PARTS } from '../../rules/path.js'
 import { badgeOf } from '../../services/ci/badges.js'
 import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
 import { armoredKeys } from '../../services/identity/gpg-keys.js'
@@ -207,9 +207,6 @@ export const programAddresses = addressKind({
   robots: addresses.flatMap(({ part, robots }) => (robots ? [`/*/-/${part}/`] : [])),
 })
 
-/** Groups have at most 20 levels. */
-const MAX_PARTS = 24
-
 /** The address of a path that the router has decoded, with its parameters. Null for any other path. */
 export function addressOf(path: string): FoundAddress | null {
   if (path.includes('\0')) return null
@@ -222,7 +219,7 @@ export function addressOf(path: string): FoundAddress | null {
   }
   const parts = path.split('/')
   // a project's path is a namespace and a name at least; the older form of an address has no `-/`
-  for (let end = 2; end < Math.min(parts.length, MAX_PARTS); end++) {
+  for (let end = 2; end < Math.min(parts.length, MAX_PATH_PARTS); end++) {
     const [part = '', ...rest] = parts.slice(parts[end] === '-' ? end + 1 : end)
     const found = rest.length > 0 && at(part, rest.join('/'), { id: parts.slice(0, end).join('/') })
     if (found) return found
