@@ -178,10 +178,9 @@ const FORM_POSTS = {
     }
   },
   deriveConstraint({ headers, url = '' }: IncomingMessage) {
-    const type = headers['content-type'] ?? ''
+    if (!/^(?:application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers['content-type'] ?? '')) return undefined
     const path = url.split('?', 1).join('').slice(1)
-    const isForm = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)/i.test(type)
-    return isForm && !path.startsWith('api/') && !isGitPath(path) ? 'yes' : undefined
+    return path.startsWith('api/') || isGitPath(path) ? undefined : 'yes'
   },
 }
 

@@ -132,7 +132,8 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const call = forCall(ctx, request, caller, holdLarge(queues.answers, holder, reply))
   const chain = openChain(ctx, request.headers[CHAIN_HEADER.toLowerCase()])
   checkChain(request.method, chain)
-  const run = () => runInHookChain(chain, () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag })))
+  const runAlone = () => runAsHolder(holder, () => serve(call, declared, request, reply, { caller, bag }))
+  const run = () => (chain ? runInHookChain(chain, runAlone) : runAlone())
   const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
   if (encoding === undefined && Number(length) < LARGE_BODY_BYTES) return run()
   const release = await queues.bodies.acquire({ holder: { key: holder, running: 2, waiting: 64 } })

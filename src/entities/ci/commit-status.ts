@@ -46,5 +46,5 @@ export function presentCommitStatus(status: CommitStatusRecord, view: View): z.i
 }
 
 export function presentPostedCommitStatus(status: CommitStatusRecord, view: View): z.infer<typeof PostedCommitStatus> {
-  return { ...presentCommitStatus(status, view), coverage: status.coverage }
+  return Object.assign(presentCommitStatus(status, view), { coverage: status.coverage })
 }

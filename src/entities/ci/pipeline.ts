@@ -59,8 +59,7 @@ const BEFORE = '0'.repeat(40)
 
 export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: string }, view: View): z.infer<typeof Pipeline> {
   const { status, tag, user, started_at, finished_at, coverage } = pipeline
-  return {
-    ...presentPipelineBasic(pipeline, project, view),
+  return Object.assign(presentPipelineBasic(pipeline, project, view), {
     before_sha: BEFORE,
     tag,
     yaml_errors: null,
@@ -71,7 +70,7 @@ export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: s
     duration: started_at && finished_at ? Math.max(0, Math.round((finished_at.getTime() - started_at.getTime()) / 1000)) : null,
     coverage: coverage === null ? null : coverage.toFixed(2),
     detailed_status: { icon: `status_${status}`, text: TEXTS[status] ?? status, label: LABELS[status] ?? status, group: status, has_details: true },
-  }
+  })
 }
 
 /** Display texts of the states whose text differs from their name. */

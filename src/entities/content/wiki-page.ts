@@ -12,8 +12,8 @@ export const WikiPage = z
 
 export const presentWikiPageBasic = ({ slug, format }: WikiPageRecord): z.infer<typeof WikiPageBasic> => ({ slug, title: titleOfSlug(slug), format })
 
-export const presentWikiPage = (page: WikiPageRecord & { content: string }): z.infer<typeof WikiPage> => ({
-  ...presentWikiPageBasic(page),
-  content: page.content,
-  encoding: 'UTF-8',
-})
+export const presentWikiPage = (page: WikiPageRecord & { content: string }): z.infer<typeof WikiPage> =>
+  Object.assign(presentWikiPageBasic(page), {
+    content: page.content,
+    encoding: 'UTF-8' as const,
+  })

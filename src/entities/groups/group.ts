@@ -98,7 +98,7 @@ function presentCommon(group: GroupRecord, view: View, defaults: GroupDefaults) 
 
 /** `statistics` only for callers that may see them and ask for them (GR-12). */
 export function presentGroup(group: GroupRecord, view: View, defaults: GroupDefaults, statistics?: GroupStatistics): z.infer<typeof Group> {
-  return { ...presentCommon(group, view, defaults), ...(statistics && { statistics: presentStatistics(statistics) }) }
+  return Object.assign(presentCommon(group, view, defaults), statistics && { statistics: presentStatistics(statistics) })
 }
 
 const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistics) => ({
@@ -114,10 +114,7 @@ export const presentGroupDetails = (
   shares: z.infer<typeof GroupShare>[],
   view: View,
   defaults: GroupDefaults,
-): z.infer<typeof GroupDetails> => ({
-  ...presentCommon(group, view, defaults),
-  shared_with_groups: shares,
-})
+): z.infer<typeof GroupDetails> => Object.assign(presentCommon(group, view, defaults), { shared_with_groups: shares })
 
 /** A group as part of a project's group chain (PR-6). */
 export const GroupRef = z

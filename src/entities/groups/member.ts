@@ -10,7 +10,7 @@ export const Member = z
 
 export function presentMember(member: MemberRecord, view: View): z.infer<typeof Member> {
   const { access_level, expires_at } = member
-  return { ...presentUserRef(member.user, view), access_level, expires_at, created_at: member.created_at.toISOString() }
+  return Object.assign(presentUserRef(member.user, view), { access_level, expires_at, created_at: member.created_at.toISOString() })
 }
 
 export const AccessRequester = z
@@ -18,5 +18,5 @@ export const AccessRequester = z
   .meta({ id: 'AccessRequester', description: 'A user who asks to become a member.' })
 
 export function presentAccessRequester(requester: AccessRequesterRecord, view: View): z.infer<typeof AccessRequester> {
-  return { ...presentUserRef(requester.user, view), requested_at: requester.requested_at.toISOString() }
+  return Object.assign(presentUserRef(requester.user, view), { requested_at: requester.requested_at.toISOString() })
 }

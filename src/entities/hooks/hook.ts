@@ -62,8 +62,7 @@ function presentBase(hook: Hook, now: Date): z.infer<typeof SystemHook> {
 
 function presentInside(hook: Hook, now: Date) {
   const has = new Set(hook.events)
-  return {
-    ...presentBase(hook, now),
+  return Object.assign(presentBase(hook, now), {
     issues_events: has.has('issues'),
     confidential_issues_events: has.has('confidential_issues'),
     note_events: has.has('note'),
@@ -73,19 +72,17 @@ function presentInside(hook: Hook, now: Date) {
     wiki_page_events: has.has('wiki_page'),
     releases_events: has.has('releases'),
     push_events_branch_filter: hook.push_events_branch_filter,
-  }
+  })
 }
 
-export const presentProjectHook = (hook: Hook, now: Date): z.infer<typeof ProjectHook> => ({
-  ...presentInside(hook, now),
-  project_id: hook.project_id as number,
-})
+export const presentProjectHook = (hook: Hook, now: Date): z.infer<typeof ProjectHook> =>
+  Object.assign(presentInside(hook, now), { project_id: hook.project_id as number })
 
-export const presentGroupHook = (hook: Hook, now: Date): z.infer<typeof GroupHook> => ({
-  ...presentInside(hook, now),
-  group_id: hook.group_id as number,
-  subgroup_events: hook.events.includes('subgroup'),
-})
+export const presentGroupHook = (hook: Hook, now: Date): z.infer<typeof GroupHook> =>
+  Object.assign(presentInside(hook, now), {
+    group_id: hook.group_id as number,
+    subgroup_events: hook.events.includes('subgroup'),
+  })
 
 export const presentSystemHook = presentBase
 

@@ -20,7 +20,7 @@ const eventsOf = ({ level, events: on }: Setting) =>
 
 export const presentNotificationSetting = (setting: Setting): z.infer<typeof NotificationSetting> => ({ level: setting.level, ...eventsOf(setting) })
 
-export const presentGlobalNotificationSetting = (setting: Setting): z.infer<typeof GlobalNotificationSetting> => ({
-  ...presentNotificationSetting(setting),
-  notification_email: setting.notification_email ?? '',
-})
+export const presentGlobalNotificationSetting = (setting: Setting): z.infer<typeof GlobalNotificationSetting> =>
+  Object.assign(presentNotificationSetting(setting), {
+    notification_email: setting.notification_email ?? '',
+  })

@@ -62,8 +62,7 @@ export const CurrentUser = z
 
 function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
   const { bio, location, messenger, jobsnet, microblog, website_url, organization } = user
-  return {
-    ...presentUserRef(user, view),
+  return Object.assign(presentUserRef(user, view), {
     created_at: user.created_at.toISOString(),
     bio,
     location,
@@ -73,12 +72,11 @@ function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
     website_url,
     organization,
     public_email: user.public_email || null,
-  }
+  })
 }
 
 function presentOwnUser(user: UserRecord, view: View): z.infer<typeof OwnUser> {
-  return {
-    ...presentUser(user, view),
+  return Object.assign(presentUser(user, view), {
     last_sign_in_at: user.last_sign_in_at?.toISOString() ?? null,
     confirmed_at: user.confirmed_at?.toISOString() ?? null,
     last_activity_on: user.last_activity_on,
@@ -93,11 +91,11 @@ function presentOwnUser(user: UserRecord, view: View): z.infer<typeof OwnUser> {
     two_factor_enabled: user.two_factor_enabled,
     external: user.external,
     private_profile: user.private_profile,
-  }
+  })
 }
 
 export function presentAdminUser(user: UserRecord, view: View): z.infer<typeof AdminUser> {
-  return { ...presentOwnUser(user, view), is_admin: user.admin }
+  return Object.assign(presentOwnUser(user, view), { is_admin: user.admin })
 }
 
 /** A user in a list; administrators see more fields (U-9). */

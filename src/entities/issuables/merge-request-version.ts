@@ -38,8 +38,8 @@ export const presentVersionDetail = (
   { version, commits, diffs }: VersionDetails,
   project: { fullPath: string },
   view: View,
-): z.infer<typeof MergeRequestVersionDetail> => ({
-  ...presentVersion(version),
-  commits: commits.map((commit) => presentCommit(commit, project, view)),
-  diffs,
-})
+): z.infer<typeof MergeRequestVersionDetail> =>
+  Object.assign(presentVersion(version), {
+    commits: commits.map((commit) => presentCommit(commit, project, view)),
+    diffs,
+  })

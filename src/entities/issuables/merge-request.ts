@@ -180,7 +180,7 @@ export const presentFollowedMergeRequest = (
   record: MergeRequestRecord & { subscribed: boolean },
   today: string,
   view: View,
-): z.infer<typeof FollowedMergeRequest> => ({ ...presentMergeRequest(record, today, view), subscribed: record.subscribed })
+): z.infer<typeof FollowedMergeRequest> => Object.assign(presentMergeRequest(record, today, view), { subscribed: record.subscribed })
 
 /** The first reason that applies why the merge request cannot be merged (MR-60 to MR-62). */
 export function detailedStatus({
@@ -202,8 +202,7 @@ export function detailedStatus({
 export function presentDetailedMergeRequest(record: SingleMergeRequest, today: string, view: View): z.infer<typeof DetailedMergeRequest> {
   const { head_pipeline, version } = record
   const source = { fullPath: record.source_path ?? '' }
-  return {
-    ...presentMergeRequest(record, today, view),
+  return Object.assign(presentMergeRequest(record, today, view), {
     subscribed: record.subscribed,
     pipeline: head_pipeline && presentPipelineBasic(head_pipeline, source, view),
     head_pipeline: head_pipeline && presentPipeline(head_pipeline, source, view),
@@ -211,5 +210,5 @@ export function presentDetailedMergeRequest(record: SingleMergeRequest, today: s
     merge_error: record.request.merge_error,
     user: { can_merge: record.can_merge },
     detailed_merge_status: detailedStatus(record),
-  }
+  })
 }

@@ -31,10 +31,10 @@ export const presentDeployKey = (key: SshKey): z.infer<typeof DeployKey> => ({
   expires_at: key.expires_at?.toISOString() ?? null,
 })
 
-export const presentProjectDeployKey = ({ key, can_push }: DeployKeyRecord): z.infer<typeof ProjectDeployKey> => ({
-  ...presentDeployKey(key),
-  can_push,
-})
+export const presentProjectDeployKey = ({ key, can_push }: DeployKeyRecord): z.infer<typeof ProjectDeployKey> =>
+  Object.assign(presentDeployKey(key), {
+    can_push,
+  })
 
 /** Any SSH key, for administrators: with its owner, or for a deploy key with its creator and projects (OT-6). */
 export const KeyWithUser = z

@@ -156,7 +156,7 @@ export const ProjectImport = z
 export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
   const { import_status, import_error } = record.project
   const sees = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
-  return { ...presentIdentity(record, view), import_status, import_error: sees ? import_error : null }
+  return Object.assign(presentIdentity(record, view), { import_status, import_error: sees ? import_error : null })
 }
 
 /** The archive of a project (EX-3). */
@@ -175,13 +175,12 @@ export function presentProjectExport(
 ): z.infer<typeof ProjectExport> {
   const made = export_status === 'finished' || export_status === 'regeneration_in_progress'
   const page = view.links.project(`${record.namespace.full_path}/${record.project.path}`)
-  return {
-    ...presentIdentity(record, view),
+  return Object.assign(presentIdentity(record, view), {
     export_status,
     _links: made
       ? { api_url: view.links.api(`/projects/${record.project.id}/export/download`), web_url: `${page}/-/exports/archive.tar.gz` }
       : undefined,
-  }
+  })
 }
 
 export function presentBasicProject({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof BasicProject> {
@@ -247,8 +246,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
   const issues = open(project.issues_access_level)
   const repository = open(project.repository_access_level)
   const mergeRequests = repository && open(project.merge_requests_access_level)
-  return {
-    ...presentBasicProject(record, view),
+  return Object.assign(presentBasicProject(record, view), {
     _links: {
       self,
       issues: issues ? `${self}/issues` : undefined,
@@ -279,8 +277,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     repository_access_level: featureName(project.repository_access_level),
     forking_access_level: featureName(project.forking_access_level),
     container_registry_enabled: project.container_registry_enabled,
-    packages_enabled: false,
-    pages_access_level: 'disabled',
+    packages_enabled: false as const,
+    pages_access_level: 'disabled' as const,
     // enabled only if both the project and its group allow it (LF-1)
     lfs_enabled: project.lfs_enabled && record.namespace.lfs_enabled,
     shared_runners_enabled: project.shared_runners_enabled,
@@ -292,7 +290,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     forked_from_project: forked_from ? presentBasicProject(forked_from, view) : undefined,
     merge_method: project.merge_method,
     squash_option: project.squash_option,
-    mirror: false,
+    mirror: false as const,
     only_allow_merge_if_pipeline_succeeds: project.only_allow_merge_if_pipeline_succeeds,
     only_allow_merge_if_all_discussions_are_resolved: project.only_allow_merge_if_all_discussions_are_resolved,
     printing_merge_request_link_enabled: project.printing_merge_request_link_enabled,
@@ -318,5 +316,5 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
             job_artifacts_size: 0,
           }
         : undefined,
-  }
+  })
 }
