@@ -10,13 +10,13 @@ import {
   renewSecret,
   updateApplication,
 } from '../../../services/identity/oauth/applications.js'
+import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../../components/accounts/application.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
-import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
 
 const AT = '/admin/applications'
 const PER_PAGE = 50

@@ -6,12 +6,12 @@ import { listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { createHook, deleteHook, getHook, type Hook, type HookSource, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { testSystemHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { HookState, Outcome } from '../../components/hooks/hook-state.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { HookState, Outcome } from '../settings/hooks.js'
 
 const AT = '/admin/hooks'
 const PER_PAGE = 50

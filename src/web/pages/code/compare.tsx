@@ -7,14 +7,14 @@ import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import * as documented from '../../../http/texts.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
+import { diffFiles, shownFiles } from '../../components/diff/diff-tables.js'
+import { openedFile, WholeFileLink } from '../../components/diff/whole-file.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { beside, CommitList, DiffViews, views } from './commits.js'
-import { openedFile, WholeFileLink } from './context.js'
-import { diffFiles, shownFiles } from './diff-tables.js'
 
 const PER_PAGE = 40
 

@@ -11,11 +11,13 @@ import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, li
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { resolveRevision } from '../../../services/repository/revisions.js'
 import { createTag, deleteTag, getTag, listTags } from '../../../services/repository/tags.js'
-import { ArchiveLinks, shortId } from '../../components/code.js'
+import { ArchiveLinks, shortId } from '../../components/files/code.js'
+import { momentOf, titleOf } from '../../components/files/commit.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
@@ -23,8 +25,6 @@ import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 import { LongText } from '../../page-part.js'
-import { renderText } from '../planning/texts.js'
-import { momentOf, titleOf } from './revision.js'
 
 const PER_PAGE = 30
 

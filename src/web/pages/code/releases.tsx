@@ -15,18 +15,18 @@ import {
   updateRelease,
 } from '../../../services/content/releases.js'
 import { availableArchives } from '../../../services/repository/archive.js'
-import { ArchiveLinks, shortId } from '../../components/code.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { ArchiveLinks, shortId } from '../../components/files/code.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { PersonLink } from '../../components/people/person-link.js'
+import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { PersonLink } from '../planning/parts.js'
-import { renderText } from '../planning/texts.js'
 
 const PER_PAGE = 10
 /** Rows for assets in the form of a new release; more are added afterwards. */

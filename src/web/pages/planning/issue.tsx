@@ -6,7 +6,7 @@ import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord, nullOnFailure } from '../../../failures.js'
-import { bool, clearableDate, list, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
+import { bool, clearableDate, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
 import * as documented from '../../../http/texts.js'
 import { withoutAround } from '../../../lib/text/without-trailing.js'
 import { humanDuration } from '../../../rules/duration.js'
@@ -14,7 +14,7 @@ import { issueBranchName } from '../../../rules/issue-branch.js'
 import { referencesIn, withTask } from '../../../rules/references.js'
 import { resolveIssues } from '../../../services/activity/referenced-issues.js'
 import { findVisibleProject } from '../../../services/identity/acting-users.js'
-import { type LabelChoice, MAX_CHOICES } from '../../../services/issuables/choices.js'
+import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { type IssueRecord, loadIssue } from '../../../services/issuables/issues/list.js'
 import { moveIssue } from '../../../services/issuables/issues/move.js'
 import { addIssueTodo, listParticipants, subscribeToIssue } from '../../../services/issuables/issues/participation.js'
@@ -28,24 +28,26 @@ import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutIssue } from '../../../services/notes/noteables.js'
 import { updateIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { createBranch } from '../../../services/repository/branches.js'
-import { Avatar } from '../../components/avatar.js'
-import { CommentForm, Discussions } from '../../components/discussion.js'
-import { Editor, EditorForm } from '../../components/editor.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, listed, SelectField, Submit } from '../../components/form.js'
+import { CommentForm, Discussions } from '../../components/discussion/discussion.js'
+import { noteForms, reactionForm } from '../../components/discussion/forms.js'
+import { discussionInput, discussionParts } from '../../components/discussion/load.js'
+import { Reactions } from '../../components/discussion/reactions.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { checkVersion, Version, versionOf } from '../../components/editor/version.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
+import { assigneeOf, type Choices, choicesFor, Suggestions } from '../../components/issuable/choices.js'
+import { LabelFields, Labels, labelNames } from '../../components/issuable/labels.js'
+import { withTaskButtons } from '../../components/issuable/tasks.js'
 import { Badge, Pager } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
-import { Reactions } from '../../components/reactions.js'
-import { checkVersion, Version, versionOf } from '../../components/stale.js'
+import { Avatar } from '../../components/people/avatar.js'
+import { PersonLink } from '../../components/people/person-link.js'
+import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { noteForms, reactionForm } from './notes.js'
-import { Labels, LabelTag, PersonLink } from './parts.js'
-import { assigneeOf, type Choices, choicesFor, Suggestions } from './people.js'
-import { withTaskButtons } from './tasks.js'
-import { discussionInput, discussionParts, renderText } from './texts.js'
 
 const NOTES_PER_PAGE = 100
 const MAX_SHOWN = 20
@@ -193,8 +195,6 @@ interface AttributesProps {
   mayUpdate: boolean
 }
 
-export const labelNames = z.object({ labels: opt(list(str(), 200)), other_labels: opt(str()) })
-
 const attributes = z.object({
   // nothing is sent of boxes that are not checked
   issue: z
@@ -278,40 +278,6 @@ function ChoiceFields({ view, fields: f, record, choices, names }: ChoiceFieldsP
       />
       <Field {...f.due_date} label="Due date" value={issue.due_date} />
     </>
-  )
-}
-
-interface LabelFieldsProps {
-  view: PageView
-  labels: LabelChoice[]
-  chosen: string[]
-  fields: Fields<z.infer<typeof labelNames>>
-}
-
-/** Labels as check boxes: those that are offered, and those that it has beside them. */
-export function LabelFields({ view, labels, chosen, fields: f }: LabelFieldsProps) {
-  const marked = new Set(listed(view, f.labels.name) ?? chosen)
-  const offered = labels.slice(0, MAX_CHOICES)
-  const others = chosen.filter((name) => !offered.some((label) => label.name === name))
-  return (
-    <fieldset>
-      <legend>Labels</legend>
-      <div class="choices">
-        {[...others, ...offered].map((label, i) => {
-          const name = typeof label === 'string' ? label : label.name
-          return (
-            <div class="check" key={name}>
-              <input type="checkbox" id={`label_${i}`} name={f.labels.name} value={name} checked={marked.has(name)} />
-              <label for={`label_${i}`}>
-                <LabelTag label={label} />
-              </label>
-            </div>
-          )
-        })}
-        {others.length + offered.length === 0 && <p class="dim">There are no labels yet.</p>}
-      </div>
-      {labels.length > MAX_CHOICES && <Field {...f.other_labels} label="Other labels" hint="With commas between." />}
-    </fieldset>
   )
 }
 

@@ -14,14 +14,14 @@ import {
   updateLabel,
 } from '../../../services/issuables/labels.js'
 import { promoteLabel } from '../../../services/issuables/promote-label.js'
+import { counted } from '../../components/facts.js'
 import { ActionButton, DataList, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { LabelTag } from '../../components/issuable/labels.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { counted } from './lists.js'
-import { LabelTag } from './parts.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
 
 const PER_PAGE = 50

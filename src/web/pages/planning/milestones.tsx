@@ -16,17 +16,17 @@ import {
   type Milestone,
   updateMilestone,
 } from '../../../services/issuables/milestones.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { checkVersion, Version } from '../../components/editor/version.js'
 import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
+import { IssueRow, RequestRow } from '../../components/issuable/rows.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
-import { checkVersion, Version } from '../../components/stale.js'
 import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { IssueRow, RequestRow } from './lists.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
-import { renderText } from './texts.js'
 
 const PER_PAGE = 20
 const ALL = { scope: 'all', order_by: 'created_at', sort: 'desc' } as const

@@ -24,10 +24,10 @@ import {
   removeSecurityKey,
   type SecurityKey,
 } from '../../../services/identity/sign-in/security-keys.js'
+import { KeyForm, keyAnswer } from '../../components/accounts/key-form.js'
+import { QrCode } from '../../components/accounts/qr-code.js'
 import { ActionButton, Copied, Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
-import { KeyForm, keyAnswer } from '../../components/key-form.js'
 import { Row, Rows } from '../../components/list.js'
-import { QrCode } from '../../components/qr-code.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'

@@ -12,7 +12,7 @@ import { mergeMessage, squashMessage } from '../../../services/issuables/merge-r
 import { type BranchOptions, branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
 import { completeMergeRequest, type SingleMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
 import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
-import { PipelineBadge, shortId } from '../../components/code.js'
+import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'

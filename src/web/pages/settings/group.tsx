@@ -13,21 +13,20 @@ import { listGroups } from '../../../services/groups/list.js'
 import { updateGroup } from '../../../services/groups/update.js'
 import { deleteGroup, restoreGroup } from '../../../services/operations/group-deletion.js'
 import { transferGroup } from '../../../services/operations/group-transfer.js'
-import { PictureField, pictureOf } from '../../components/avatar.js'
 import { ActionButton, Checkbox, DataList, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
-import { GroupRows } from '../../components/groups.js'
 import { Pager } from '../../components/list.js'
+import { PictureField, pictureOf } from '../../components/people/avatar.js'
+import { GroupRows } from '../../components/projects/group-rows.js'
+import { visibilityChoices } from '../../components/projects/visibility.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
-import { visibilityChoices } from '../../components/visibility.js'
 import { fieldsOf } from '../../fields.js'
 import { GroupLayout } from '../../layout/group.js'
 import { GroupSettings } from '../../layout/manage.js'
-import { homeOfGroup } from '../../links.js'
+import { DELETED_PROJECTS, homeOfGroup } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { onGroupPage } from '../people/user.js'
+import { onGroupPage } from '../../subjects.js'
 import { Confirmed, checkTyped, confirmation } from './parts.js'
-import { REMOVED } from './removed.js'
 
 const manage = onGroupSignedIn('manage_group')
 const titled = (title: string, { group }: GroupSubject) => `${title} · ${group.full_path}`
@@ -376,7 +375,7 @@ export const groupRemoval = form({
   async submit({ ctx, subject, input }) {
     checkTyped(input.full_path, subject.group.full_path)
     await deleteGroup(ctx, subject, { permanently_remove: input.permanently_remove })
-    return new Redirect(REMOVED, { notice: `The group ${formerPath(subject.group.full_path)} is deleted.` })
+    return new Redirect(DELETED_PROJECTS, { notice: `The group ${formerPath(subject.group.full_path)} is deleted.` })
   },
 })
 

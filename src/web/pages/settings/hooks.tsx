@@ -7,7 +7,8 @@ import { triggerOf } from '../../../services/hooks/event.js'
 import { createHook, deleteHook, getHook, HOOK_EVENTS, type Hook, type HookEvent, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { TRIGGERS, testHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
-import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { HookState, Outcome } from '../../components/hooks/hook-state.js'
+import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -85,20 +86,6 @@ function attributesOf(kind: Place<unknown>['kind'], { token, events, ...rest }: 
   const switches = Object.fromEntries(eventsFor(kind).map(([event]) => [event, events.includes(event)]))
   return { ...rest, token: token === '' ? undefined : token, events: switches }
 }
-
-/** What the receiver has answered to a delivery. */
-export const Outcome = ({ attempt }: { attempt: HookAttempt['attempt'] }) => {
-  const succeeded = attempt.status !== null && attempt.status >= 200 && attempt.status < 300
-  return <Badge kind={succeeded ? 'success' : 'danger'}>{attempt.status === null ? 'no answer' : String(attempt.status)}</Badge>
-}
-
-/** Whether deliveries to a hook go well. */
-export const HookState = ({ hook, now }: { hook: Hook; now: Date }) =>
-  hook.disabled_until && hook.disabled_until > now ? (
-    <Badge kind="danger">paused after failures</Badge>
-  ) : hook.recent_failures > 0 ? (
-    <Badge kind="waiting">failing</Badge>
-  ) : null
 
 const sample = z.object({ trigger: oneOf(TRIGGERS) })
 

@@ -48,7 +48,6 @@ import {
   tagProtection,
   tagUnprotection,
 } from './protection.js'
-import { removedPage } from './removed.js'
 import { groupShares, projectShares } from './shares.js'
 import { groupVariables, projectVariables } from './variables.js'
 
@@ -109,7 +108,6 @@ export const settings: readonly (Page | Form)[] = [
   protectedTagsPage,
   tagProtection,
   tagUnprotection,
-  removedPage,
   ...projectShares,
   ...groupShares,
   ...projectVariables,

@@ -24,17 +24,16 @@ import { transferProject, transferTarget } from '../../../services/projects/tran
 import { setArchived, updateProject } from '../../../services/projects/update.js'
 import { uploadsSize } from '../../../services/projects/uploads.js'
 import { requestHousekeeping } from '../../../services/repository/push/maintenance-job.js'
-import { PictureField, pictureOf } from '../../components/avatar.js'
 import { sizeText } from '../../components/facts.js'
 import { ActionButton, Checkbox, DataList, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
+import { PictureField, pictureOf } from '../../components/people/avatar.js'
+import { visibilityChoices } from '../../components/projects/visibility.js'
 import { dayText } from '../../components/time.js'
-import { visibilityChoices } from '../../components/visibility.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectSettings } from '../../layout/manage.js'
-import { homeOfProject } from '../../links.js'
+import { DELETED_PROJECTS, homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { Confirmed, checkTyped, confirmation } from './parts.js'
-import { REMOVED } from './removed.js'
 
 const manage = onProjectSignedIn('manage_project')
 const titled = (title: string, { project }: ProjectSubject) => `${title} · ${fullPathOf(project)}`
@@ -588,7 +587,7 @@ export const projectRemoval = form({
   async submit({ ctx, subject, input }) {
     checkTyped(input.full_path, fullPathOf(subject.project))
     await deleteProject(ctx, subject, { permanently_remove: input.permanently_remove })
-    return new Redirect(REMOVED, { notice: `The project ${formerPath(fullPathOf(subject.project))} is deleted.` })
+    return new Redirect(DELETED_PROJECTS, { notice: `The project ${formerPath(fullPathOf(subject.project))} is deleted.` })
   },
 })
 
