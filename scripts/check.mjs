@@ -59,8 +59,11 @@ async function layers(...options) {
   } catch {
     return { ok: false, output: result.output }
   }
-  const { totalCruised, totalDependenciesCruised, violations } = report.summary
-  const output = violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`).join('\n')
+  const { totalCruised, totalDependenciesCruised, violations, ruleSetUsed } = report.summary
+  const why = new Map(ruleSetUsed.forbidden.map(({ name, comment }) => [name, comment]))
+  const output = violations
+    .map(({ rule, from, to }) => [`${rule.name}: ${from} -> ${to}`, why.get(rule.name)].filter(Boolean).join('\n  '))
+    .join('\n')
   // a changed file may import nothing
   const read = totalCruised > 0 && (isQuick || totalDependenciesCruised > 0)
   return { ok: result.ok && read && violations.length === 0, output: read ? output : `${output}\nit read no module` }
