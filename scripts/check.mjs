@@ -77,6 +77,8 @@ async function deadCode() {
 
 const PROCESSES = /^src\/(git\/process\/spawner(-entry|-process)?|db\/postgres\/processes|cli\/workers\/parent)\.ts$/
 const REDIRECTS = 'src/http/redirect.ts'
+/** File names that say nothing of what is inside. A held text is one that waits for an administrator. */
+const NAMELESS = /(?:^|\/|(?<!\/held)-)(?:parts|texts)\.tsx?$/
 const ENVIRONMENT = new Set(['src/config.ts', 'src/git/process/environment.ts', 'src/db/postgres/server.ts'])
 
 /** What SEC-172 forbids, read from the syntax tree so that neither comments nor strings count. */
@@ -87,6 +89,7 @@ async function forbidden() {
     if (!/\.tsx?$/.test(file)) continue
     files++
     const path = `src/${file}`
+    if (NAMELESS.test(path)) faults.push(`${path} name the file by what it holds`)
     const source = ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true)
     const report = (node, why) => faults.push(`${path}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1} ${why}`)
     const visit = (node) => {

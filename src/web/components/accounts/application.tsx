@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { APPLICATION_SCOPES } from '../../../access/scopes.js'
+import * as documented from '../../../http/documented.js'
 import { bool, list, orDefault, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { type Application, wordsOf } from '../../../services/identity/oauth/applications.js'
 import type { Control } from '../../fields.js'
 import { Checkbox, Copied } from '../form.js'

@@ -7,7 +7,7 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, page, Redirect } from '../../page.js'
-import { adminUserPath } from './parts.js'
+import { adminUserPath } from './user-fields.js'
 
 const AT = '/admin/abuse_reports'
 const PER_PAGE = 20

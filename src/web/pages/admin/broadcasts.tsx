@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage, anyone } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, datetime, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import {
   type BroadcastMessage,
   createMessage,

@@ -14,7 +14,7 @@ import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
-import { DeletedRows, ListForm, ListTabs } from './parts.js'
+import { DeletedRows, ListForm, ListTabs } from './lists.js'
 import { DeletionForm } from './projects.js'
 
 const AT = '/admin/groups'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { createHook, deleteHook, getHook, type Hook, type HookSource, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { testSystemHook } from '../../../services/hooks/samples.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { listUsers, loadUsers, type UserFilter } from '../../../services/identity/user-list.js'
 import { createUser, type UserRecord } from '../../../services/identity/users.js'
 import { countUsers } from '../../../services/operations/overview.js'
@@ -13,7 +13,8 @@ import { dayText, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { adminUserPath, Kinds, kinds, ListForm, limitOf, StateBadges } from './parts.js'
+import { ListForm } from './lists.js'
+import { adminUserPath, Kinds, kinds, limitOf, StateBadges } from './user-fields.js'
 
 const AT = '/admin/users'
 const PER_PAGE = 30

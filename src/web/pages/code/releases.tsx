@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { tagInAddress, tagOfAddress } from '../../../rules/path.js'
 import {
   createLink,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, opt, orDefault, paging, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
 import { forkProject } from '../../../services/projects/forks.js'
 import { listProjects } from '../../../services/projects/list.js'

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { onProjectSignedIn } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import {
   createLabel,
   deleteLabel,

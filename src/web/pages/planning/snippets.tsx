@@ -6,8 +6,8 @@ import { anyone, fullPathOf, onProjectSignedIn, type ProjectSubject, signedIn } 
 import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets.js'
 import type { Context } from '../../../context.js'
 import { Failure, notFound } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { oneOf, orDefault, paging, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { VISIBILITIES } from '../../../rules/visibility.js'
 import {
   createSnippet,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, clearable, file, opt, orDefault, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { removeAvatar } from '../../../services/identity/avatars.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { getUser } from '../../../services/identity/users.js'

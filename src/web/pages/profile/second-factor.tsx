@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { endOfGrace } from '../../../access/sessions.js'
 import { conflict, forbidden } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { askForSecondFactor } from '../../../services/identity/sign-in/demanded-factor.js'
 import {
   countRecoveryCodes,

@@ -15,7 +15,9 @@ import { FormFaults, FormTag, Hidden, Submit, TextField, typed } from '../../com
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
-import { AT, addressOf, MergeCommands, RequestHead, read } from './parts.js'
+import { AT, addressOf, read } from './address.js'
+import { RequestHead } from './head.js'
+import { MergeCommands } from './merge-commands.js'
 
 const lines = (take: Take, branch: string): [Take, ComponentChildren] => [
   take,

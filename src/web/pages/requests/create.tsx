@@ -5,8 +5,8 @@ import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { conflict, invalidRecord, nullOnFailure } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { squashesByDefault } from '../../../rules/squash.js'
@@ -30,7 +30,7 @@ import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { AT, addressOf, within } from './parts.js'
+import { AT, addressOf, within } from './address.js'
 
 /** Commits and changed lines that are shown before a merge request is opened. */
 const MAX_COMMITS = 50

@@ -8,7 +8,7 @@ import { requestList } from '../../components/issuable/request-list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks, queryOf } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
-import { within } from './parts.js'
+import { within } from './address.js'
 
 /** The merge requests of a project, with the filters of the API in the address (WB-108). */
 export const mergeRequestsPage = page({

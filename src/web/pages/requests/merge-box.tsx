@@ -4,8 +4,8 @@ import type { SignedIn } from '../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../access/merge-requests.js'
 import type { Context } from '../../../context.js'
 import { detailedStatus } from '../../../entities/issuables/merge-request.js'
+import * as documented from '../../../http/documented.js'
 import { bool, orDefault, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { isDraft } from '../../../rules/draft.js'
 import { isSquashed } from '../../../rules/squash.js'
 import { mergeMessage, squashMessage } from '../../../services/issuables/merge-requests/merging/messages.js'
@@ -18,7 +18,8 @@ import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
-import { addressOf, MergeCommands, mayRebase } from './parts.js'
+import { addressOf } from './address.js'
+import { MergeCommands } from './merge-commands.js'
 
 export interface Merging {
   record: SingleMergeRequest
@@ -324,3 +325,7 @@ function SourceBranch({ branches, view, subject }: Pick<BoxProps, 'branches' | '
     return <ActionButton view={view} action={`${at}/source_branch`} method="DELETE" label="Delete branch" what={source_branch} class="danger" />
   return branches.restorable ? <ActionButton view={view} action={`${at}/source_branch`} label="Restore branch" what={source_branch} /> : null
 }
+
+/** Whether a rebase is offered: the source branch is behind, there are no conflicts, and none is going on (WB-414). */
+export const mayRebase = ({ state, behind_target, merge_status, rebase_user_id }: MergeRequestSubject['request'], unrelated: boolean): boolean =>
+  state === 'opened' && behind_target && (unrelated || merge_status !== 'cannot_be_merged') && rebase_user_id === null

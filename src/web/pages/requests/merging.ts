@@ -16,8 +16,8 @@ import { revert } from '../../../services/repository/commits/pick.js'
 import { checkVersion } from '../../components/editor/version.js'
 import { shortId } from '../../components/files/code.js'
 import { form, Redirect } from '../../page.js'
-import { merge, pick } from './merge-box.js'
-import { AT, addressOf, mayRebase, read, within } from './parts.js'
+import { AT, addressOf, read, within } from './address.js'
+import { mayRebase, merge, pick } from './merge-box.js'
 import { mergeRequestPage } from './show.js'
 
 const updates = onMergeRequest('update_merge_request')

@@ -17,9 +17,9 @@ import { noteForms, reactionForm } from '../../components/discussion/forms.js'
 import { shortId } from '../../components/files/code.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
+import { AT, addressOf, read } from './address.js'
 import { changesInput, lineText, requestChangesPage } from './changes.js'
 import { review } from './drafts.js'
-import { AT, addressOf, read } from './parts.js'
 import { mergeRequestPage } from './show.js'
 
 const writes = onMergeRequest('create_note')

@@ -27,10 +27,11 @@ import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { page } from '../../page.js'
+import { AT, addressOf, read } from './address.js'
 import { changedRequest } from './create.js'
 import { ReviewBox } from './drafts.js'
+import { RequestHead } from './head.js'
 import { loadMerging, MergeBox } from './merge-box.js'
-import { AT, addressOf, RequestHead, read } from './parts.js'
 
 const NOTES_PER_PAGE = 100
 

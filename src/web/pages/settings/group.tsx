@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
 import { type GroupSubject, getGroupFor, getGroupOrDeletedFor, onGroupOrDeletedSignedIn, onGroupSignedIn } from '../../../access/rules.js'
 import { Failure, forbidden, invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { asPath } from '../../../lib/numeric-id.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { formerPath } from '../../../rules/path.js'
@@ -26,7 +26,7 @@ import { GroupSettings } from '../../layout/manage.js'
 import { DELETED_PROJECTS, homeOfGroup } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { onGroupPage } from '../../subjects.js'
-import { Confirmed, checkTyped, confirmation } from './parts.js'
+import { Confirmed, checkTyped, confirmation } from './deletion.js'
 
 const manage = onGroupSignedIn('manage_group')
 const titled = (title: string, { group }: GroupSubject) => `${title} · ${group.full_path}`

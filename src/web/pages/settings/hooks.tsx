@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, list as listed, oneOf, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { getAttempt, type HookAttempt, listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { triggerOf } from '../../../services/hooks/event.js'
 import { createHook, deleteHook, getHook, HOOK_EVENTS, type Hook, type HookEvent, listHooks, updateHook } from '../../../services/hooks/hooks.js'

@@ -9,8 +9,8 @@ import {
   type ProjectSubject,
 } from '../../../access/rules.js'
 import { conflict, Failure, forbidden, invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, commaList, file, oneOf, opt, orDefault, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { formerPath } from '../../../rules/path.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
@@ -33,7 +33,7 @@ import { fieldsOf } from '../../fields.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { DELETED_PROJECTS, homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { Confirmed, checkTyped, confirmation } from './parts.js'
+import { Confirmed, checkTyped, confirmation } from './deletion.js'
 
 const manage = onProjectSignedIn('manage_project')
 const titled = (title: string, { project }: ProjectSubject) => `${title} · ${fullPathOf(project)}`

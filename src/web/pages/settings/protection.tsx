@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, oneOfNumbers, opt, orDefault, paging, rowId, searchText } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import {
   changeProtectedBranch,
   listProtectedBranches,

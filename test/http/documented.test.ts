@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import * as texts from '../../src/http/texts.js'
+import * as texts from '../../src/http/documented.js'
 import { type JsonSchema, shownOf } from '../../src/http/wire.js'
 import { parseSshKey } from '../../src/lib/crypto/ssh-key.js'
 import { checkRefName } from '../../src/lib/ref-name.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, orDefault } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { formerPath } from '../../../rules/path.js'
 import { Field, FormTag, Hidden, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
