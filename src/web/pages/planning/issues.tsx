@@ -18,7 +18,7 @@ import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { groupLinks, homeOfGroup, projectLinks, queryOf } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { within } from './issue.js'
+import { within } from './issue/address.js'
 
 const PER_PAGE = 20
 

@@ -17,7 +17,7 @@ import { TemplateForm, templateNamed, templatesOf } from '../../components/issua
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
-import { within } from './issue.js'
+import { within } from './issue/address.js'
 
 const attributes = z.object({
   title: opt(documented.title()),

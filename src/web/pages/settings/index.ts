@@ -18,26 +18,21 @@ import {
 import { groupHooks, projectHooks } from './hooks.js'
 import { groupMembers, projectMembers } from './members.js'
 import { newGroupForm, newGroupPage, newProjectForm, newProjectPage } from './new.js'
+import { advancedPage } from './project/advanced.js'
 import {
-  advancedPage,
   archiveForm,
-  avatarRemoval,
   exportForm,
-  featuresForm,
-  featuresPage,
   forkRelationRemoval,
-  generalForm,
-  generalPage,
   housekeepingForm,
-  mergeRulesForm,
-  mergeRulesPage,
   pathForm,
   projectRemoval,
   projectRestoration,
-  settingsPage,
   transferForm,
   unarchiveForm,
-} from './project.js'
+} from './project/advanced-forms.js'
+import { featuresForm, featuresPage } from './project/features.js'
+import { avatarRemoval, generalForm, generalPage, settingsPage } from './project/general.js'
+import { mergeRulesForm, mergeRulesPage } from './project/merge-requests.js'
 import {
   branchProtection,
   branchProtectionChange,
