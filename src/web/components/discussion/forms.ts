@@ -11,7 +11,7 @@ import { createNote, deleteNote, updateNote } from '../../../services/notes/writ
 import { noteWithCommands } from '../../../services/quick-actions/notes.js'
 import { localPath } from '../../local-path.js'
 import { form, type Page, Redirect } from '../../page.js'
-import { changedText, commentText, replyText } from './discussion.js'
+import { changedText, commentText, replyText } from './fields.js'
 
 interface Commented<Subject> {
   /** The address of the page that has the discussion. */

@@ -14,7 +14,7 @@ import { type Suggestion, suggestionsOf, suggests } from '../../../services/note
 import { linesAt, pushableSource } from '../../../services/notes/suggestions.js'
 import { excerptRows } from '../diff/diff-tables.js'
 import { withinProject } from '../render-text.js'
-import type { DiscussionParts, ShownSuggestion } from './discussion.js'
+import type { DiscussionParts, ShownSuggestion } from './shown.js'
 
 const RENDERED_TOGETHER = 8
 

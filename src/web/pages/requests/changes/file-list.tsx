@@ -1,7 +1,7 @@
 import type { FileDiff } from '../../../../git/types.js'
 import { groupedBy } from '../../../../lib/grouped-by.js'
 import { Counts, countsOf, fileAnchor, linesOf } from '../../../components/diff/diff.js'
-import { isUnresolved } from '../../../components/discussion/discussion.js'
+import { isUnresolved } from '../../../components/discussion/thread.js'
 import { inChunks, PagePart } from '../../../page-part.js'
 import { withQuery } from './address.js'
 import { FILES_PER_PAGE, filesOf, type Shown } from './load.js'
