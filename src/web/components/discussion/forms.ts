@@ -100,7 +100,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
     on,
     async submit({ ctx, caller, subject, input: { note_id: id, back } }) {
       await deleteNote(ctx, caller, about(subject), { id }, () => undefined)
-      return new Redirect(localPath(back, addressOf(subject)), { notice: 'The comment is deleted.' })
+      return new Redirect(localPath(back, addressOf(subject)), { notice: 'Comment deleted.' })
     },
   }),
   form({

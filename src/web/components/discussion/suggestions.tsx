@@ -62,7 +62,7 @@ export function SelectedSuggestions({ view, at, back, mayApply, suggestions }: D
       {back && <Hidden {...f.back} value={back} />}
       <details>
         <summary>Apply the selected suggestions as one commit</summary>
-        <TextField {...f.commit_message} label="Message of the commit" rows={2} hint="Empty: the template of the project." />
+        <TextField {...f.commit_message} label="Commit message" rows={2} hint="Empty: the template of the project." />
         <Submit label="Apply selected suggestions" class="" />
       </details>
     </FormTag>

@@ -60,7 +60,7 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
             <ActionButton
               view={view}
               action={`${at}/discussions/${id}/resolve`}
-              label={resolved ? 'Reopen thread' : 'Resolve thread'}
+              label={resolved ? 'Unresolve thread' : 'Resolve thread'}
               fields={{ resolved: String(!resolved), ...(back && { back }) }}
               into={`discussion_${id}`}
             />
@@ -143,7 +143,7 @@ function Reply(props: ThreadProps) {
         {mayReview && mayResolve(first) && (
           <div class="check">
             <input type="checkbox" id={`resolve_${first.note.id}`} name={f.resolve.name} value={isResolved(discussion) ? 'false' : 'true'} />
-            <label for={`resolve_${first.note.id}`}>{isResolved(discussion) ? 'Reopen the thread' : 'Resolve the thread'}</label>
+            <label for={`resolve_${first.note.id}`}>{isResolved(discussion) ? 'Unresolve thread' : 'Resolve thread'}</label>
           </div>
         )}
         <div class="toolbar">

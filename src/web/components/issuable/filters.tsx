@@ -233,7 +233,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
                 <>
                   <FilterField name="reviewer_username" label="Reviewer" value={given('reviewer_username')} />
                   <FilterField name="approved_by_usernames" label="Approved by" value={given('approved_by_usernames', 'approved_by_usernames[]')} />
-                  <FilterField name="target_branch" label="Into the branch" value={given('target_branch')} />
+                  <FilterField name="target_branch" label="Target branch" value={given('target_branch')} />
                   <FilterChoice name="draft" label="Draft" value={given('draft')} choices={{ '': 'Both', true: 'Drafts', false: 'Ready' }} />
                 </>
               )}

@@ -59,6 +59,6 @@ export const abuseReportClosing = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await closeReport(ctx, input.id)
-    return new Redirect(AT, { notice: 'The report is closed.' })
+    return new Redirect(AT, { notice: 'Report closed.' })
   },
 })

@@ -147,7 +147,7 @@ export const serviceApplicationChange = form({
   async submit({ ctx, input }) {
     const application = await getApplication(ctx, input.application_id, null)
     await updateApplication(ctx, application, serviceAttributes(input.doorkeeper_application))
-    return new Redirect(`${AT}/${application.id}`, { notice: 'The application is saved.' })
+    return new Redirect(`${AT}/${application.id}`, { notice: 'Application updated.' })
   },
 })
 

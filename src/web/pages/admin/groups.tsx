@@ -150,6 +150,6 @@ export const groupRestoration = form({
   on: adminGroupsPage,
   async submit({ ctx, input }) {
     await restoreGroup(ctx, input.group_id)
-    return new Redirect(`${AT}/${input.group_id}`, { notice: 'The group is restored.' })
+    return new Redirect(`${AT}/${input.group_id}`, { notice: 'Group restored.' })
   },
 })

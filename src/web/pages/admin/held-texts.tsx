@@ -94,7 +94,7 @@ export const heldTextRelease = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await releaseText(ctx, input.id)
-    return new Redirect(AT, { notice: 'The text is published.' })
+    return new Redirect(AT, { notice: 'Text published.' })
   },
 })
 
@@ -105,6 +105,6 @@ export const heldTextRemoval = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await removeText(ctx, input.id)
-    return new Redirect(AT, { notice: 'The text is removed.' })
+    return new Redirect(AT, { notice: 'Text removed.' })
   },
 })

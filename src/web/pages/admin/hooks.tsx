@@ -177,7 +177,7 @@ export const hookForm = form({
   on: hooksPage,
   async submit({ ctx, input }) {
     await createHook(ctx, SYSTEM, attributesOf(input.hook))
-    return new Redirect(AT, { notice: 'The hook is added.' })
+    return new Redirect(AT, { notice: 'Hook added.' })
   },
 })
 
@@ -189,7 +189,7 @@ export const hookChange = form({
   on: hookPage,
   async submit({ ctx, input }) {
     await updateHook(ctx, SYSTEM, input.hook_id, attributesOf(input.hook))
-    return new Redirect(AT, { notice: 'The hook is saved.' })
+    return new Redirect(AT, { notice: 'Hook updated.' })
   },
 })
 
@@ -200,7 +200,7 @@ export const hookRemoval = form({
   input: z.object(byId),
   async submit({ ctx, input }) {
     await deleteHook(ctx, SYSTEM, input.hook_id)
-    return new Redirect(AT, { notice: 'The hook is removed.' })
+    return new Redirect(AT, { notice: 'Hook removed.' })
   },
 })
 

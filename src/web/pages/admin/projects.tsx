@@ -262,6 +262,6 @@ export const projectRestoration = form({
   on: adminProjectsPage,
   async submit({ ctx, input }) {
     await restoreProject(ctx, null, input.project_id)
-    return new Redirect(`${AT}/${input.project_id}`, { notice: 'The project is restored.' })
+    return new Redirect(`${AT}/${input.project_id}`, { notice: 'Project restored.' })
   },
 })

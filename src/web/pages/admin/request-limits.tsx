@@ -125,6 +125,6 @@ export const requestLimitRemoval = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await removeOwnLimit(ctx, input.id)
-    return new Redirect(AT, { notice: 'The limit is removed.' })
+    return new Redirect(AT, { notice: 'Limit removed.' })
   },
 })

@@ -356,7 +356,7 @@ export const userChange = form({
       // limits of external users are fixed
       ...(given.external ? { can_create_group: undefined } : { projects_limit: limit }),
     })
-    return new Redirect(adminUserPath(input.user.username), { notice: 'The account is saved.' })
+    return new Redirect(adminUserPath(input.user.username), { notice: 'Account updated.' })
   },
 })
 
@@ -458,8 +458,8 @@ const removal = (path: string, notice: string, remove: (ctx: Context, caller: Si
   })
 
 export const userCredentials = [
-  removal('keys', 'The SSH key is removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
-  removal('gpg_keys', 'The GPG key is removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
+  removal('keys', 'SSH key removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
+  removal('gpg_keys', 'GPG key removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
   removal('personal_access_tokens', 'The token is revoked.', async (ctx, caller, user, id) => {
     const token = await getToken(ctx, caller, String(id))
     if (token.user_id !== user.id) throw notFound()

@@ -180,9 +180,9 @@ export function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; par
   }
   return (
     <p class="toolbar end">
-      <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? 'Show white space' : 'Ignore white space'}</a>
+      <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? 'Show whitespace changes' : 'Hide whitespace changes'}</a>
       {parallel ? <a href={to('inline')}>Unified</a> : <strong>Unified</strong>}
-      {parallel ? <strong>Side by side</strong> : <a href={to('parallel')}>Side by side</a>}
+      {parallel ? <strong>Side-by-side</strong> : <a href={to('parallel')}>Side-by-side</a>}
     </p>
   )
 }

@@ -253,7 +253,7 @@ export const newReleaseForm = form({
       milestones: titlesIn(milestones),
       links: links.filter(({ name, url }) => name !== '' || url !== ''),
     })
-    return new Redirect(addressOf(subject, made.release.tag), { notice: 'The release is published.' })
+    return new Redirect(addressOf(subject, made.release.tag), { notice: 'Release published.' })
   },
 })
 
@@ -327,7 +327,7 @@ export const editReleaseForm = form({
       released_at: momentOn(released_at, known.release.released_at),
       milestones: titlesIn(milestones),
     })
-    return new Redirect(addressOf(subject, tag_name), { notice: 'The release is saved.' })
+    return new Redirect(addressOf(subject, tag_name), { notice: 'Release updated.' })
   },
 })
 

@@ -218,7 +218,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
     input: z.object({ label_id: str() }),
     async submit({ ctx, caller, subject, input }) {
       await deleteLabel(ctx, caller, of.source(subject), input.label_id, () => undefined)
-      return new Redirect(list(subject), { notice: 'The label is deleted.' })
+      return new Redirect(list(subject), { notice: 'Label deleted.' })
     },
   })
 

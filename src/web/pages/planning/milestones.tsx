@@ -257,7 +257,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     async submit({ ctx, caller, subject, input: { milestone } }) {
       const { state_event: _, title = '', ...given } = milestone
       const made = await createMilestone(ctx, caller, of.source(subject), { ...given, title })
-      return new Redirect(addressOf(subject, made.milestone.iid), { notice: 'The milestone is created.' })
+      return new Redirect(addressOf(subject, made.milestone.iid), { notice: 'Milestone created.' })
     },
   })
 
@@ -306,7 +306,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       if (version !== undefined) checkVersion(version, milestone.title, milestone.description)
       await updateMilestone(ctx, caller, source, milestone.id, given)
       const { state_event: event } = given
-      const notice = event ? (event === 'close' ? 'The milestone is closed.' : 'The milestone is open again.') : 'The milestone is changed.'
+      const notice = event ? (event === 'close' ? 'Milestone closed.' : 'Milestone reopened.') : 'Milestone updated.'
       return new Redirect(addressOf(subject, iid), { notice })
     },
   })
@@ -320,7 +320,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       const source = of.source(subject)
       const { milestone } = await getMilestoneNumbered(ctx, source, input.iid)
       await deleteMilestone(ctx, caller, source, milestone.id, () => undefined)
-      return new Redirect(list(subject), { notice: 'The milestone is deleted.' })
+      return new Redirect(list(subject), { notice: 'Milestone deleted.' })
     },
   })
 

@@ -114,7 +114,7 @@ export const newIssueForm = form({
       ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
     }
     const made = await createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion }))
-    return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'The issue is created.' })
+    return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'Issue created.' })
   },
 })
 

@@ -289,7 +289,7 @@ export const newPersonal = form({
   on: newPersonalPage,
   async submit({ ctx, caller, input: { snippet } }) {
     const id = await createSnippet(ctx, caller, null, inputOf(snippet))
-    return new Redirect(personalAt(id), { notice: 'The snippet is created.' })
+    return new Redirect(personalAt(id), { notice: 'Snippet created.' })
   },
 })
 
@@ -328,7 +328,7 @@ export const personalChange = form({
   async submit({ ctx, caller, subject, input }) {
     checkSnippet(input.version, subject.snippet)
     await updateSnippet(ctx, caller, subject, inputOf(input.snippet))
-    return new Redirect(personalAt(subject.snippet.id), { notice: 'The snippet is saved.' })
+    return new Redirect(personalAt(subject.snippet.id), { notice: 'Snippet updated.' })
   },
 })
 
@@ -338,7 +338,7 @@ export const personalRemoval = form({
   access: onPersonal(true, true),
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject)
-    return new Redirect('/dashboard/snippets', { notice: 'The snippet is deleted.' })
+    return new Redirect('/dashboard/snippets', { notice: 'Snippet deleted.' })
   },
 })
 
@@ -441,7 +441,7 @@ export const newProjectSnippet = form({
   on: newProjectSnippetPage,
   async submit({ ctx, caller, subject, input: { snippet } }) {
     const id = await createSnippet(ctx, caller, subject, inputOf(snippet))
-    return new Redirect(`${within(subject)}/${id}`, { notice: 'The snippet is created.' })
+    return new Redirect(`${within(subject)}/${id}`, { notice: 'Snippet created.' })
   },
 })
 
@@ -488,7 +488,7 @@ export const projectSnippetChange = form({
   async submit({ ctx, caller, subject, input }) {
     checkSnippet(input.version, subject.snippet)
     await updateSnippet(ctx, caller, subject.record, inputOf(input.snippet))
-    return new Redirect(addressOf(subject), { notice: 'The snippet is saved.' })
+    return new Redirect(addressOf(subject), { notice: 'Snippet updated.' })
   },
 })
 
@@ -498,6 +498,6 @@ export const projectSnippetRemoval = form({
   access: onEdited,
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject.record)
-    return new Redirect(within(subject), { notice: 'The snippet is deleted.' })
+    return new Redirect(within(subject), { notice: 'Snippet deleted.' })
   },
 })

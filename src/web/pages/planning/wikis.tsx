@@ -438,7 +438,7 @@ export const wikiCreation = form({
   on: newWikiPage,
   async submit({ ctx, caller, subject, input: { wiki } }) {
     const made = await createWikiPage(ctx, subject, caller, { ...wiki, message: wiki.message.trim() })
-    return new Redirect(addressOf(subject, made.slug), { notice: 'The page is created.' })
+    return new Redirect(addressOf(subject, made.slug), { notice: 'Page created.' })
   },
 })
 
@@ -464,7 +464,7 @@ export const wikiChange = form({
     // a file that was pushed may have spaces in its name, which no title makes
     const title = wiki.title.trim() === typedTitle(path).trim() ? undefined : wiki.title
     const changed = await updateWikiPage(ctx, subject, caller, path, { ...wiki, title, message: wiki.message.trim(), check })
-    return new Redirect(addressOf(subject, changed.slug), { notice: 'The page is saved.' })
+    return new Redirect(addressOf(subject, changed.slug), { notice: 'Page updated.' })
   },
 })
 
@@ -475,6 +475,6 @@ export const wikiRemoval = form({
   input: z.object({ path: str() }),
   async submit({ ctx, caller, subject, input }) {
     await deleteWikiPage(ctx, subject, caller, input.path)
-    return new Redirect(`${within(subject)}/pages`, { notice: 'The page is deleted.' })
+    return new Redirect(`${within(subject)}/pages`, { notice: 'Page deleted.' })
   },
 })

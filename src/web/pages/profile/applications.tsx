@@ -187,7 +187,7 @@ export const applicationChange = form({
   async submit({ ctx, caller, input }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
     await updateApplication(ctx, application, attributesOf(input.doorkeeper_application))
-    return new Redirect(`${OWN}/${application.id}`, { notice: 'The application is saved.' })
+    return new Redirect(`${OWN}/${application.id}`, { notice: 'Application updated.' })
   },
 })
 

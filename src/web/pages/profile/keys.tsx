@@ -161,7 +161,7 @@ export const gpgKeyForm = form({
   on: gpgKeysPage,
   async submit({ ctx, caller, input }) {
     await addGpgKey(ctx, caller.user, input.gpg_key.key)
-    return new Redirect(GPG, { notice: 'The key is added.' })
+    return new Redirect(GPG, { notice: 'Key added.' })
   },
 })
 
@@ -173,6 +173,6 @@ export const gpgKeyRemoval = form({
   input: byId,
   async submit({ ctx, caller, input }) {
     await removeGpgKey(ctx, caller.user, await findGpgKey(ctx, caller.user, input.key_id))
-    return new Redirect(GPG, { notice: 'The key is removed.' })
+    return new Redirect(GPG, { notice: 'Key removed.' })
   },
 })

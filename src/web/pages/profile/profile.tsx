@@ -77,7 +77,7 @@ export const profilePage = page({
             />
             <Submit label="Save profile" />
           </FormTag>
-          {hasAvatar && <ActionButton view={view} action="/-/profile/avatar" method="DELETE" label="Remove the picture" class="danger" />}
+          {hasAvatar && <ActionButton view={view} action="/-/profile/avatar" method="DELETE" label="Remove avatar" class="danger" />}
         </SettingsLayout>
       ),
     }
@@ -95,7 +95,7 @@ export const profileForm = form({
   async submit({ ctx, caller, input: { user } }) {
     const { avatar, ...rest } = user
     await changeAccount(ctx, caller.user.id, { ...rest, avatar: pictureOf(avatar) })
-    return new Redirect(AT, { notice: 'Your profile is saved.' })
+    return new Redirect(AT, { notice: 'Profile updated.' })
   },
 })
 
@@ -106,7 +106,7 @@ export const avatarRemoval = form({
   ownerOnly: true,
   async submit({ ctx, caller }) {
     await removeAvatar(ctx, 'user', caller.user.id)
-    return new Redirect(AT, { notice: 'Your picture is removed.' })
+    return new Redirect(AT, { notice: 'Avatar removed.' })
   },
 })
 
@@ -171,6 +171,6 @@ export const usernameForm = form({
   on: accountPage,
   async submit({ ctx, caller, input }) {
     await changeAccount(ctx, caller.user.id, { username: input.user.username })
-    return new Redirect(ACCOUNT, { notice: 'Your username is changed.' })
+    return new Redirect(ACCOUNT, { notice: 'Username updated.' })
   },
 })

@@ -320,6 +320,6 @@ export const securityKeyRemoval = form({
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
     await removeSecurityKey(ctx, caller.user, { key: input.key_id, password: input.removal_password })
-    return new Redirect(AT, { notice: 'The key is removed.' })
+    return new Redirect(AT, { notice: 'Key removed.' })
   },
 })

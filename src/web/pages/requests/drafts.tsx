@@ -113,11 +113,11 @@ export function ReviewBox({
           <Hidden {...f.sha} value={head ?? ''} />
           <Editor {...f.summary} within="review" label="Summary of the review" rows={3} project={project} />
           <div class="toolbar">
-            <Submit label="Send review" />
+            <Submit label="Submit review" />
             {mayApprove && <Submit label="Send review and approve" name={f.verdict.name} value="approve" class="" />}
           </div>
         </EditorForm>
-        <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard the review" class="danger" />
+        <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard review" class="danger" />
       </div>
     </section>
   )

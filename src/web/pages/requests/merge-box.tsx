@@ -101,7 +101,7 @@ function Open(props: BoxProps) {
           <>
             <p>{record.request.merge_user_id === view.viewer?.id ? 'You have asked for this.' : 'Somebody who may merge has asked for this.'}</p>
             {(can_merge || request.author_id === view.viewer?.id) && (
-              <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label="Cancel the automatic merge" into="merge" />
+              <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label="Cancel automatic merge" into="merge" />
             )}
           </>
         ) : (
@@ -111,7 +111,7 @@ function Open(props: BoxProps) {
           {approvals.user_can_approve && !approvals.user_has_approved && (
             <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
           )}
-          {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Take back my approval" />}
+          {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Revoke approval" />}
           {branches.source && mayRebase(request, false) && record.rules.merge_method === 'merge' && (
             <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
           )}
@@ -246,16 +246,14 @@ function MergeForm({ record, messages, view, subject, status }: BoxProps & { sta
       />
       <details>
         <summary>Edit the message</summary>
-        {messages?.merge != null && <TextField {...f.commit_message} label="Message of the merge commit" rows={5} value={messages.merge} />}
-        {messages?.squash != null && (
-          <TextField {...f.squash_commit_message} label="Message of the squashed commit" rows={4} value={messages.squash} />
-        )}
+        {messages?.merge != null && <TextField {...f.commit_message} label="Merge commit message" rows={5} value={messages.merge} />}
+        {messages?.squash != null && <TextField {...f.squash_commit_message} label="Squash commit message" rows={4} value={messages.squash} />}
       </details>
       <div class="toolbar">
         {status === 'mergeable' && <Submit label="Merge" />}
         {waits && (
           <Submit
-            label="Merge when the pipeline succeeds"
+            label="Merge when pipeline succeeds"
             name={f.merge_when_pipeline_succeeds.name}
             value="true"
             class={status === 'mergeable' ? '' : 'primary'}

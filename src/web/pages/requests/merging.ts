@@ -62,7 +62,7 @@ export const mergeCancellation = form({
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
     await cancelAutomaticMerge(ctx, caller, subject)
-    return new Redirect(addressOf(subject), { notice: 'The automatic merge is canceled.' })
+    return new Redirect(addressOf(subject), { notice: 'Automatic merge canceled.' })
   },
 })
 
@@ -73,7 +73,7 @@ export const requestRebase = form({
   async submit({ ctx, caller, subject }) {
     if (!mayRebase(subject.request, await isUnrelated(ctx, subject.request))) throw conflict('The merge request cannot be rebased at the moment')
     await startRebase(ctx, caller, subject)
-    return new Redirect(addressOf(subject), { notice: 'The rebase has begun.' })
+    return new Redirect(addressOf(subject), { notice: 'Rebase started.' })
   },
 })
 
@@ -89,8 +89,8 @@ const approving = (name: 'approve' | 'unapprove', notice: string) =>
     },
   })
 
-export const requestApproval = approving('approve', 'You have approved this.')
-export const requestUnapproval = approving('unapprove', 'Your approval is taken back.')
+export const requestApproval = approving('approve', 'Merge request approved.')
+export const requestUnapproval = approving('unapprove', 'Approval revoked.')
 
 /** Ticks a task of the description, if that has not changed since the page was made (WB-107). */
 export const requestTasks = form({

@@ -129,7 +129,7 @@ export const draftRemoval = form({
   input: z.object({ draft_id, back }),
   async submit({ ctx, caller, subject, input }) {
     await deleteDraft(ctx, caller, aboutMergeRequest(subject).noteable, input.draft_id)
-    return new Redirect(localPath(input.back, addressOf(subject)), { notice: 'The draft is deleted.' })
+    return new Redirect(localPath(input.back, addressOf(subject)), { notice: 'Draft deleted.' })
   },
 })
 
@@ -139,7 +139,7 @@ export const reviewRemoval = form({
   access: writes,
   async submit({ ctx, caller, subject }) {
     await discardDrafts(ctx, caller, aboutMergeRequest(subject).noteable)
-    return new Redirect(addressOf(subject), { notice: 'The review is discarded.' })
+    return new Redirect(addressOf(subject), { notice: 'Review discarded.' })
   },
 })
 
@@ -152,7 +152,7 @@ export const reviewSending = form({
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { summary, verdict, sha } }) {
     await sendReview(ctx, caller, subject, { summary, ...(verdict && { approves: sha }) })
-    return new Redirect(addressOf(subject), { notice: verdict ? 'The review is sent, and you have approved this.' : 'The review is sent.' })
+    return new Redirect(addressOf(subject), { notice: verdict ? 'Review submitted, and merge request approved.' : 'Review submitted.' })
   },
 })
 

@@ -98,7 +98,7 @@ export const groupGeneralPage = page({
             <Submit label="Save changes" />
           </FormTag>
           {group.avatar && (
-            <ActionButton view={view} action={`${homeOfGroup(subject)}/-/avatar`} method="DELETE" label="Remove the picture" class="danger" />
+            <ActionButton view={view} action={`${homeOfGroup(subject)}/-/avatar`} method="DELETE" label="Remove avatar" class="danger" />
           )}
         </GroupSettings>
       ),
@@ -116,7 +116,7 @@ export const groupGeneralForm = form({
   async submit({ ctx, caller, subject, input: { group } }) {
     const { avatar, visibility_level, ...rest } = group
     await updateGroup(ctx, caller, subject, { ...rest, visibility: visibility_level, avatar: pictureOf(avatar) })
-    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The settings are saved.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'Settings updated.' })
   },
 })
 
@@ -126,7 +126,7 @@ export const groupAvatarRemoval = form({
   access: manage,
   async submit({ ctx, caller, subject }) {
     await updateGroup(ctx, caller, subject, { avatar: null })
-    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The picture is removed.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'Avatar removed.' })
   },
 })
 
@@ -224,7 +224,7 @@ export const permissionsForm = form({
     const hours = group.two_factor_grace_period.trim()
     if (!/^\d{1,4}$/.test(hours) || Number(hours) > MAX_GRACE) throw invalidRecord({ two_factor_grace_period: [`must be from 0 to ${MAX_GRACE}`] })
     await updateGroup(ctx, caller, subject, { ...group, two_factor_grace_period: Number(hours) })
-    return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: 'The permissions are saved.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: 'Permissions updated.' })
   },
 })
 
@@ -341,7 +341,7 @@ export const groupPathForm = form({
   async submit({ ctx, caller, subject, input }) {
     await updateGroup(ctx, caller, subject, { path: input.group.path.trim() })
     const moved = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'The path is changed.' })
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'Path updated.' })
   },
 })
 
@@ -362,7 +362,7 @@ export const groupTransferForm = form({
           })
     await transferGroup(ctx, caller, subject, target, (reason) => refuse(`is refused. ${reason}`))
     const moved = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'The group is transferred.' })
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'Group transferred.' })
   },
 })
 
@@ -386,6 +386,6 @@ export const groupRestoration = form({
   async submit({ ctx, caller, subject }) {
     await restoreGroup(ctx, subject.group.id)
     const restored = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(homeOfGroup(restored), { notice: 'The group is restored.' })
+    return new Redirect(homeOfGroup(restored), { notice: 'Group restored.' })
   },
 })

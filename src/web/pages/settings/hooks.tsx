@@ -68,7 +68,7 @@ const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>
         value={hook?.push_events_branch_filter}
         hint="A name, or a pattern such as release/*. Empty: all."
       />
-      <Checkbox {...f.enable_ssl_verification} label="Verify the certificate of the receiver" checked={hook?.enable_ssl_verification ?? true} />
+      <Checkbox {...f.enable_ssl_verification} label="Enable SSL verification" checked={hook?.enable_ssl_verification ?? true} />
     </>
   )
 }
@@ -259,7 +259,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     on: hookPage,
     async submit({ ctx, subject, input }) {
       await updateHook(ctx, of.source(subject), input.hook_id, attributesOf(of.kind, input.hook))
-      return new Redirect(`${list(subject)}/${input.hook_id}/edit`, { notice: 'The webhook is changed.' })
+      return new Redirect(`${list(subject)}/${input.hook_id}/edit`, { notice: 'Webhook updated.' })
     },
   })
 
@@ -270,7 +270,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     input: z.object(byId),
     async submit({ ctx, subject, input }) {
       await deleteHook(ctx, of.source(subject), input.hook_id)
-      return new Redirect(list(subject), { notice: 'The webhook is deleted.' })
+      return new Redirect(list(subject), { notice: 'Webhook deleted.' })
     },
   })
 

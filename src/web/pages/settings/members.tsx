@@ -274,7 +274,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     input: z.object(byUser),
     async submit({ ctx, caller, subject, input }) {
       await denyRequest(ctx, of.memberSource(subject), caller, input.user_id, true)
-      return new Redirect(list(subject), { notice: 'The request is denied.' })
+      return new Redirect(list(subject), { notice: 'Request denied.' })
     },
   })
 

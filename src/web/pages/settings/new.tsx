@@ -140,7 +140,7 @@ export const newProjectPage = page({
             {way === 'blank' && (
               <Checkbox
                 {...f.initialize_with_readme}
-                label="Begin with a README"
+                label="Initialize repository with a README"
                 hint="So that it can be cloned at once. Leave it out to push a repository that exists."
                 checked
               />
@@ -256,6 +256,6 @@ export const newGroupForm = form({
     const given = { name: name.trim(), path: path.trim() || pathFromName(name.trim()), description, parent_id, visibility: visibility_level }
     const id = await createGroup(ctx, caller, given)
     const { group: made } = await getGroupFor(ctx, caller, String(id))
-    return new Redirect(`/groups/${inUrl(made.full_path)}`, { notice: 'The group is created.' })
+    return new Redirect(`/groups/${inUrl(made.full_path)}`, { notice: 'Group created.' })
   },
 })

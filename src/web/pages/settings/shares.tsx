@@ -132,13 +132,7 @@ interface FieldsProps {
 const ShareFields = ({ fields: f, levels, hint, share }: FieldsProps) => {
   return (
     <>
-      <SelectField
-        {...f.group_access}
-        label="Highest role"
-        value={String(share?.group_access_level ?? 30)}
-        choices={levelChoices(levels)}
-        hint={hint}
-      />
+      <SelectField {...f.group_access} label="Max role" value={String(share?.group_access_level ?? 30)} choices={levelChoices(levels)} hint={hint} />
       <Field {...f.expires_at} label="Until" value={share?.expires_at} hint="Empty: for good." />
     </>
   )
@@ -228,7 +222,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     on: sharePage,
     async submit({ ctx, subject, input: { group_id, share } }) {
       await act.change(ctx, subject, { group_id, ...share })
-      return new Redirect(members(subject), { notice: 'The share is changed.' })
+      return new Redirect(members(subject), { notice: 'Share updated.' })
     },
   })
 

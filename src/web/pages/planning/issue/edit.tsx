@@ -59,7 +59,7 @@ export const issueChange = form({
     const check =
       version === undefined ? undefined : (before: { title: string; description: string }) => checkVersion(version, before.title, before.description)
     await updateIssueWithCommands(ctx, caller, subject, { ...issue, check })
-    const notice = state_event === undefined ? 'The issue is changed.' : state_event === 'close' ? 'The issue is closed.' : 'The issue is open again.'
+    const notice = state_event === undefined ? 'Issue updated.' : state_event === 'close' ? 'Issue closed.' : 'Issue reopened.'
     return new Redirect(addressOf(subject), { notice })
   },
 })

@@ -50,7 +50,7 @@ export const issueAttributes = form({
     const seen = await nullOnFailure(
       onIssueSignedIn('read_issue').find(ctx, caller, { id: fullPathOf(subject.project), issue_iid: String(subject.issue.iid) }),
     )
-    return new Redirect(seen ? addressOf(subject) : within(subject), { notice: 'The issue is changed.' })
+    return new Redirect(seen ? addressOf(subject) : within(subject), { notice: 'Issue updated.' })
   },
 })
 
@@ -70,7 +70,7 @@ export const issueTime = form({
     } catch (error) {
       throw withFieldOf(error)
     }
-    return new Redirect(addressOf(subject), { notice: 'The time is saved.' })
+    return new Redirect(addressOf(subject), { notice: 'Time tracking updated.' })
   },
 })
 
@@ -153,7 +153,7 @@ export const issueDuplicate = form({
     const other = await issueNamed(ctx, caller, subject, input.duplicate_of)
     if (!other || other.issue.id === subject.issue.id) throw invalidRecord({ duplicate_of: ['is no other issue that you can see'] })
     await closeAsDuplicate(ctx, caller, subject, other)
-    return new Redirect(addressOf(subject), { notice: 'The issue is closed as a duplicate.' })
+    return new Redirect(addressOf(subject), { notice: 'Issue closed as a duplicate.' })
   },
 })
 
@@ -175,7 +175,7 @@ export const issueMove = form({
     const to = await findVisibleProject(ctx, caller, withoutAround(input.to_project.trim(), '/'))
     if (!to) throw invalidRecord({ to_project: ['is no project that you can see'] })
     const { issue, path } = await moveIssue(ctx, caller, subject, to.project.id)
-    return new Redirect(`/${inUrl(path)}/-/issues/${issue.iid}`, { notice: 'The issue is moved here.' })
+    return new Redirect(`/${inUrl(path)}/-/issues/${issue.iid}`, { notice: 'Issue moved here.' })
   },
 })
 

@@ -110,7 +110,7 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
         )}
         <div class="toolbar">
           <Submit label="Add to review" name={f.how.name} value="review" />
-          <Submit label="Comment now" name={f.how.name} value="now" class="" />
+          <Submit label="Add comment now" name={f.how.name} value="now" class="" />
           {line?.new && !input.suggest && (
             <a href={`${withQuery(view.links.prefix + at, { ...here, ...range, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
               Suggest a change

@@ -55,8 +55,8 @@ export const requestChangesPage = page({
             )}
             <span class="last toolbar">
               {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>Unified</a> : <strong>Unified</strong>}
-              {input.view === 'parallel' ? <strong>Side by side</strong> : <a href={withQuery(to, { ...kept, view: 'parallel' })}>Side by side</a>}
-              <a href={withQuery(to, { ...kept, w: input.w ? '0' : '1' })}>{input.w ? 'Show white space' : 'Ignore white space'}</a>
+              {input.view === 'parallel' ? <strong>Side-by-side</strong> : <a href={withQuery(to, { ...kept, view: 'parallel' })}>Side-by-side</a>}
+              <a href={withQuery(to, { ...kept, w: input.w ? '0' : '1' })}>{input.w ? 'Show whitespace changes' : 'Hide whitespace changes'}</a>
             </span>
           </div>
           {input.only && (

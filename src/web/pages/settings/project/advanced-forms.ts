@@ -22,7 +22,7 @@ export const pathForm = form({
   async submit({ ctx, caller, subject, input }) {
     await updateProject(ctx, caller, subject, { path: input.project.path.trim() })
     const moved = await getProjectFor(ctx, caller, String(subject.project.id))
-    return new Redirect(advanced(moved), { notice: 'The path is changed.' })
+    return new Redirect(advanced(moved), { notice: 'Path updated.' })
   },
 })
 
@@ -39,7 +39,7 @@ export const transferForm = form({
     })
     await transferProject(ctx, caller, subject.project, target.id, { sameMessage: 'has the project already', refuse })
     const moved = await getProjectFor(ctx, caller, String(subject.project.id))
-    return new Redirect(advanced(moved), { notice: 'The project is transferred.' })
+    return new Redirect(advanced(moved), { notice: 'Project transferred.' })
   },
 })
 
@@ -51,7 +51,7 @@ const archiving = (archived: boolean) =>
     async submit({ ctx, subject }) {
       if (subject.project.archived === archived) throw conflict(`The project is ${archived ? '' : 'not '}archived`)
       await setArchived(ctx, subject, archived)
-      return new Redirect(advanced(subject), { notice: archived ? 'The project is archived.' : 'The project is no longer archived.' })
+      return new Redirect(advanced(subject), { notice: archived ? 'Project archived.' : 'Project unarchived.' })
     },
   })
 export const archiveForm = archiving(true)
@@ -109,6 +109,6 @@ export const projectRestoration = form({
   async submit({ ctx, caller, subject }) {
     await restoreProject(ctx, caller.user, subject.project.id)
     const restored = await getProjectFor(ctx, caller, String(subject.project.id))
-    return new Redirect(homeOfProject(restored), { notice: 'The project is restored.' })
+    return new Redirect(homeOfProject(restored), { notice: 'Project restored.' })
   },
 })

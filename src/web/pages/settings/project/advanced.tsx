@@ -96,7 +96,7 @@ export const advancedPage = page({
               </table>
               {view.settings.housekeeping_enabled && subject.can('manage_project') && (
                 <div class="row start">
-                  <ActionButton view={view} action={`${homeOfProject(subject)}/-/housekeeping`} label="Pack the repository now" />
+                  <ActionButton view={view} action={`${homeOfProject(subject)}/-/housekeeping`} label="Run housekeeping" />
                   <span class="dim">Done by itself after some pushes.</span>
                 </div>
               )}
@@ -109,7 +109,13 @@ export const advancedPage = page({
                     This is a fork of {forked_from.namespace.full_path}/{forked_from.project.path}. Without the relation, merge requests can no longer
                     be sent there.
                   </p>
-                  <ActionButton view={view} action={`${homeOfProject(subject)}/-/fork`} method="DELETE" label="Remove the relation" class="danger" />
+                  <ActionButton
+                    view={view}
+                    action={`${homeOfProject(subject)}/-/fork`}
+                    method="DELETE"
+                    label="Remove fork relationship"
+                    class="danger"
+                  />
                 </>
               )}
               {subject.can('archive_project') && (

@@ -92,6 +92,6 @@ export const featuresForm = form({
   on: featuresPage,
   async submit({ ctx, caller, subject, input }) {
     await updateProject(ctx, caller, subject, input.project)
-    return new Redirect(`${homeOfProject(subject)}/-/settings/features`, { notice: 'The features are saved.' })
+    return new Redirect(`${homeOfProject(subject)}/-/settings/features`, { notice: 'Features updated.' })
   },
 })

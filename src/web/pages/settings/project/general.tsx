@@ -67,7 +67,7 @@ export const generalPage = page({
             <Submit label="Save changes" />
           </FormTag>
           {project.avatar && (
-            <ActionButton view={view} action={`${homeOfProject(subject)}/-/avatar`} method="DELETE" label="Remove the picture" class="danger" />
+            <ActionButton view={view} action={`${homeOfProject(subject)}/-/avatar`} method="DELETE" label="Remove avatar" class="danger" />
           )}
         </ProjectSettings>
       ),
@@ -90,7 +90,7 @@ export const generalForm = form({
       default_branch: default_branch || undefined,
       avatar: pictureOf(avatar),
     })
-    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'The settings are saved.' })
+    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'Settings updated.' })
   },
 })
 
@@ -100,6 +100,6 @@ export const avatarRemoval = form({
   access: manage,
   async submit({ ctx, caller, subject }) {
     await updateProject(ctx, caller, subject, { avatar: null })
-    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'The picture is removed.' })
+    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'Avatar removed.' })
   },
 })

@@ -109,6 +109,6 @@ export const mergeRulesForm = form({
       suggestion_commit_message: project.suggestion_commit_message || null,
       issue_branch_template: project.issue_branch_template || null,
     })
-    return new Redirect(`${homeOfProject(subject)}/-/settings/merge_requests`, { notice: 'The rules are saved.' })
+    return new Redirect(`${homeOfProject(subject)}/-/settings/merge_requests`, { notice: 'Rules updated.' })
   },
 })
