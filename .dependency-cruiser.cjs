@@ -71,6 +71,20 @@ module.exports = {
       'rules/',
       'lib/',
     ]),
+    {
+      name: 'web-families',
+      comment: 'A family of pages imports no other: what both show goes to src/web/components/<topic>/ (src/web/README.md).',
+      severity: 'error',
+      from: { path: '^src/web/pages/([^/]+)/' },
+      to: { path: '^src/web/pages/', pathNot: '^src/web/pages/$1/' },
+    },
+    {
+      name: 'web-pages-on-top',
+      comment: 'Only src/web/index.ts imports pages: what they share does not know them.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/web/(pages/|index\\.ts$)' },
+      to: { path: '^src/web/pages/' },
+    },
     row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'rules/', 'lib/']),
     {

@@ -7,8 +7,9 @@ import { thirdParty } from './third-party.mjs'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'dist/main.js')
 const stamp = join(root, 'dist/sources')
+/** The page of the API reference, beside its modules. */
 const REFERENCE = 'src/http/reference'
-/** The stylesheet, the script and the icon of the pages. */
+/** The stylesheets, the script and the icon of the pages. */
 const ASSETS = 'src/web/assets'
 
 /** Packages that the program loads from node_modules: native code, and libraries that many services never load. */
@@ -26,12 +27,8 @@ export async function build() {
   const sources = fingerprint()
   if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
   const { files, inputs } = await bundles()
-  mkdirSync(join(root, 'dist/reference'), { recursive: true })
-  // assets of the reference page
-  for (const name of readdirSync(join(root, REFERENCE)))
-    if (!name.endsWith('.ts')) copyFileSync(join(root, REFERENCE, name), join(root, 'dist/reference', name))
-  mkdirSync(join(root, 'dist/assets'), { recursive: true })
-  for (const name of readdirSync(join(root, ASSETS))) copyFileSync(join(root, ASSETS, name), join(root, 'dist/assets', name))
+  copyFiles(REFERENCE, 'dist/reference')
+  copyFiles(ASSETS, 'dist/assets')
   // Files are replaced atomically, the stamp last: an interrupted build is repeated.
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
   // V8 code caches of former builds
@@ -42,6 +39,16 @@ export async function build() {
     renameSync(aside, path)
   }
   return program
+}
+
+/** Copies what is not compiled; another build may do the same at the same time. */
+function copyFiles(from, to) {
+  mkdirSync(join(root, to), { recursive: true })
+  for (const entry of readdirSync(join(root, from), { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) copyFiles(source, target)
+    else if (!entry.name.endsWith('.ts')) copyFileSync(join(root, source), join(root, target))
+  }
 }
 
 /** pg creates a Response to detect another runtime, which would load all of fetch at the start. */

@@ -59,8 +59,11 @@ async function layers(...options) {
   } catch {
     return { ok: false, output: result.output }
   }
-  const { totalCruised, totalDependenciesCruised, violations } = report.summary
-  const output = violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`).join('\n')
+  const { totalCruised, totalDependenciesCruised, violations, ruleSetUsed } = report.summary
+  const why = new Map(ruleSetUsed.forbidden.map(({ name, comment }) => [name, comment]))
+  const output = violations
+    .map(({ rule, from, to }) => [`${rule.name}: ${from} -> ${to}`, why.get(rule.name)].filter(Boolean).join('\n  '))
+    .join('\n')
   // a changed file may import nothing
   const read = totalCruised > 0 && (isQuick || totalDependenciesCruised > 0)
   return { ok: result.ok && read && violations.length === 0, output: read ? output : `${output}\nit read no module` }
@@ -74,6 +77,8 @@ async function deadCode() {
 
 const PROCESSES = /^src\/(git\/process\/spawner(-entry|-process)?|db\/postgres\/processes|cli\/workers\/parent)\.ts$/
 const REDIRECTS = 'src/http/redirect.ts'
+/** File names that say nothing of what is inside. A held text is one that waits for an administrator. */
+const NAMELESS = /(?:^|\/|(?<!\/held)-)(?:parts|texts)\.tsx?$/
 const ENVIRONMENT = new Set(['src/config.ts', 'src/git/process/environment.ts', 'src/db/postgres/server.ts'])
 
 /** What SEC-172 forbids, read from the syntax tree so that neither comments nor strings count. */
@@ -84,6 +89,7 @@ async function forbidden() {
     if (!/\.tsx?$/.test(file)) continue
     files++
     const path = `src/${file}`
+    if (NAMELESS.test(path)) faults.push(`${path} name the file by what it holds`)
     const source = ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true)
     const report = (node, why) => faults.push(`${path}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1} ${why}`)
     const visit = (node) => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
@@ -23,10 +24,18 @@ interface Asset {
 /** In the source folder, or where the build has put them. */
 const FOLDER = new URL('./assets/', import.meta.url)
 const FILES = {
-  style: ['style.css', 'text/css; charset=utf-8'],
+  style: ['styles/index.css', 'text/css; charset=utf-8'],
   script: ['script.js', 'text/javascript; charset=utf-8'],
   icon: ['icon.svg', 'image/svg+xml'],
 } as const
+
+/** A file; a stylesheet with those that it imports, in their order, in its place. */
+async function contentOf(file: URL): Promise<Buffer> {
+  const content = await readFile(file)
+  if (!file.pathname.endsWith('.css')) return content
+  const imported = [...content.toString().matchAll(/^@import "(.+)";$/gm)].map(([, name = '']) => readFile(new URL(name, file)))
+  return imported.length > 0 ? Buffer.concat(await Promise.all(imported)) : content
+}
 
 const [zip, brotli] = [promisify(gzip), promisify(brotliCompress)]
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }
@@ -68,10 +77,10 @@ export class Assets {
 
   async #read() {
     const read = async ([name, [file, type]]: [string, readonly [string, string]]) => {
-      const plain = await readFile(new URL(file, FOLDER))
+      const plain = await contentOf(new URL(file, FOLDER))
       const digest = createHash('sha256').update(plain).digest('hex').slice(0, 12)
       const asset = {
-        address: `/assets/${file.replace('.', `-${digest}.`)}`,
+        address: `/assets/${name}-${digest}${extname(file)}`,
         type,
         plain,
         gzip: await zip(plain, { level: 9 }),

@@ -6,9 +6,9 @@ import { forbidden, invalidRecord, tooLarge } from '../failures.js'
 import { isBag, type ParameterBag } from '../http/form.js'
 import type { Upload } from '../http/uploads.js'
 import { inlineType, storeUpload } from '../services/projects/uploads.js'
+import { renderText } from './components/render-text.js'
+import { renderWikiPage } from './components/wiki/render-page.js'
 import type { Refusal } from './page.js'
-import { renderText } from './pages/planning/texts.js'
-import { renderPage } from './pages/planning/wikis.js'
 
 /** The longest text that is shown before it is saved, in bytes. */
 const MAX_TEXT = 1_048_576
@@ -24,7 +24,7 @@ export async function drafted(ctx: Context, caller: Caller, subject: unknown, ba
     if (Buffer.byteLength(previewed.text) > MAX_TEXT) throw tooLarge()
     const isPage = project !== null && previewed.field === 'wiki[content]'
     const html = await (isPage
-      ? renderPage(ctx, caller, project, String(bag['path'] ?? ''), previewed.text)
+      ? renderWikiPage(ctx, caller, project, String(bag['path'] ?? ''), previewed.text)
       : renderText(ctx, caller, project, previewed.text))
     return { values: bag, faults: {}, message: null, preview: { field: previewed.field, html } }
   }

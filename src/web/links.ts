@@ -39,3 +39,9 @@ export function projectLinks({ links }: Pick<PageView, 'links'>, fullPath: strin
 }
 
 export type ProjectLinks = ReturnType<typeof projectLinks>
+
+/** The query of the address, with its question mark. */
+export const queryOf = ({ address }: PageView): string => (address.includes('?') ? address.slice(address.indexOf('?')) : '')
+
+/** The list of what the viewer has deleted and may restore. */
+export const DELETED_PROJECTS = '/dashboard/projects/removed'

@@ -142,7 +142,7 @@ describe('pages of the administration in Chromium', () => {
       await page.goto(`${t.url}/admin/broadcast_messages`)
       await page.getByLabel('Message', { exact: true }).fill(`Lunch for ${name}`)
       await page.getByRole('button', { name: 'Add message' }).click()
-      await page.getByText('The message is added.').waitFor()
+      await page.getByText('Message added.').waitFor()
       await page
         .locator('.broadcast', { hasText: `Lunch for ${name}` })
         .getByRole('button')
@@ -170,7 +170,7 @@ describe('pages of the administration in Chromium', () => {
       await page.getByText(`Watches for ${name}`).waitFor()
       await keepPicture(page, `day-held-${javaScriptEnabled}`)
       await page.getByRole('button', { name: /^Not spam/ }).click()
-      await page.getByText('The text is published.').waitFor()
+      await page.getByText('Text published.').waitFor()
       const [released] = (await t.api('get', `${project.path}/issues`, who).expect(200)).body
       expect(released).toMatchObject({ title: `Watches for ${name}`, author: { username: seller.username } })
       await setSettings(t.ctx, {})

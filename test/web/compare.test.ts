@@ -68,7 +68,7 @@ describe('comparing', () => {
     await ask(fork, other, forker).expect(404)
     await ask(project, project).expect(200)
     // view and project stay in the links; all lines of the file open
-    const parallel = await browser.open(page.$('a:contains("Side by side")').attr('href') ?? '')
+    const parallel = await browser.open(page.$('a:contains("Side-by-side")').attr('href') ?? '')
     expect([parallel.$('table.parallel').length, parallel.at.includes(`from_project_id=${project.id}`)]).toEqual([1, true])
     expect(page.$('.diff tr').length).toBeLessThan(20)
     const whole = await browser.open(page.$('a:contains("All lines")').attr('href') ?? '')
@@ -139,7 +139,7 @@ describe('comparing', () => {
       .toArray()
       .map((each) => [opened.$(each).attr('name') ?? '', String(opened.$(each).attr('value'))])
     await browser.open(`/${project.fullPath}/-/merge_requests/1/diffs?${new URLSearchParams([...fields, ['line', '31_31']])}`)
-    const commented = await browser.submit('Comment now', { 'note[note]': 'In the middle' })
+    const commented = await browser.submit('Add comment now', { 'note[note]': 'In the middle' })
     expect([commented.status, commented.text.includes('In the middle'), commented.text.includes('line 60')]).toEqual([200, true, true])
   })
 })

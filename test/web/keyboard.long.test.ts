@@ -92,8 +92,8 @@ it('a review is done from the first line to the merge by the keyboard alone (WB-
   await mine.waitForURL(at)
   await tabTo(mine, 'Summary of the review')
   await mine.keyboard.type('Nearly there')
-  await press(mine, 'Send review')
-  await mine.getByText('The review is sent.').waitFor()
+  await press(mine, 'Submit review')
+  await mine.getByText('Review submitted.').waitFor()
 
   // answered, applied, made ready
   await theirs.goto(at)
@@ -119,7 +119,7 @@ it('a review is done from the first line to the merge by the keyboard alone (WB-
   await press(mine, 'Overview')
   await mine.waitForURL(at)
   await press(mine, 'Approve')
-  await mine.getByText('You have approved this.').waitFor()
+  await mine.getByText('Merge request approved.').waitFor()
   await press(mine, 'Merge')
   await mine.getByText('Merged.', { exact: true }).waitFor()
   expect((await t.api('get', request.path, owner).expect(200)).body.state).toBe('merged')
@@ -167,7 +167,7 @@ it('lines are chosen with shift and a click, and points of pictures by a click (
   await expect.poll(() => page.getByLabel('From line').inputValue()).toBe('2')
   expect(await page.locator('#comment [name="position[new_line]"]').inputValue()).toBe('3')
   await page.locator('#comment textarea').fill('Both')
-  await page.getByRole('button', { name: 'Comment now' }).click()
+  await page.getByRole('button', { name: 'Add comment now' }).click()
   await page.getByText('Lines 2–3').waitFor()
 
   await page.getByRole('button', { name: 'Comment on the file p.png' }).click()

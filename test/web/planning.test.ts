@@ -54,7 +54,7 @@ describe('issues', () => {
       'issue[milestone_id]': '0',
       'issue[confidential]': '1',
     })
-    expect(changed.text).toContain('The issue is changed.')
+    expect(changed.text).toContain('Issue updated.')
     const { body: after } = await t.api('get', `${project.path}/issues/1`, owner).expect(200)
     expect(after).toMatchObject({ labels: [], milestone: null, confidential: true, assignee: { id: owner.id }, due_date: '2030-01-02' })
     expect((await browser.submit(`${at}/1/attributes`, { 'issue[assignee_username]': 'no.such.user' })).status).toBe(422)
@@ -273,7 +273,7 @@ describe('labels and milestones', () => {
       // the printed address leads there
       const shown = await browser.open(new URL(body[0].web_url).pathname)
       expect([shown.at, shown.text.includes(secret.title), shown.text.includes('0 of 2 done')]).toEqual([`${at}/1`, true, true])
-      expect((await browser.submit('Close milestone')).text).toContain('The milestone is closed.')
+      expect((await browser.submit('Close milestone')).text).toContain('Milestone closed.')
       const theirs = await (await signedIn(stranger)).open(`${at}/1`)
       expect([theirs.text.includes(secret.title), theirs.text.includes('0 of 1 done')]).toEqual([false, true])
       expect(theirs.$('main form').length).toBe(0)

@@ -40,7 +40,7 @@ describe('the profile', () => {
       'user[microblog]': 'ann',
     }
     const saved = await browser.submit('/-/profile', { ...fields, 'user[private_profile]': '1', 'user[avatar]': new File([PNG], 'me.png') })
-    expect(saved.text).toContain('Your profile is saved.')
+    expect(saved.text).toContain('Profile updated.')
     expect([saved.$('#user_name').val(), saved.$('b').length]).toEqual(['Ann <b>O’Neil</b>', 0])
     expect(saved.$('#user_bio').val()).toBe('\nTwo\nlines')
     const { body } = await t.api('get', '/user', who).expect(200)
@@ -56,7 +56,7 @@ describe('the profile', () => {
     expect([refused.status, faultsIn(browser)]).toEqual([422, ["Name can't be blank.", 'Website must be a valid URL.']])
     expect(refused.$('#user_website_url').val()).toBe('javascript:alert(1)')
     expect(refused.$('#user_website_url').attr('aria-describedby')).toBe('user_website_url_fault')
-    expect((await browser.submit('/-/profile/avatar')).text).toContain('Your picture is removed.')
+    expect((await browser.submit('/-/profile/avatar')).text).toContain('Avatar removed.')
   })
 
   it('moves with its username, also the personal projects', async () => {
@@ -67,7 +67,7 @@ describe('the profile', () => {
     await browser.submit('/-/profile/update_username', { 'user[username]': 'no spaces' })
     expect(faultsIn(browser)).toEqual([expect.stringContaining('Username can contain only')])
     const username = `moved${unique()}`
-    expect((await browser.submit('/-/profile/update_username', { 'user[username]': username })).text).toContain('Your username is changed.')
+    expect((await browser.submit('/-/profile/update_username', { 'user[username]': username })).text).toContain('Username updated.')
     const { body } = await t.api('get', `/projects/${project.id}`, who).expect(200)
     expect(body.path_with_namespace).toMatch(new RegExp(`^${username}/`))
   })
@@ -78,7 +78,7 @@ describe('the profile', () => {
     await browser.open('/-/profile/account')
     await browser.submit('/users', { password: 'wrong' })
     expect(faultsIn(browser)).toEqual(['Your password is wrong.'])
-    expect((await browser.submit('/users', { password: who.password })).text).toContain('Your account is removed.')
+    expect((await browser.submit('/users', { password: who.password })).text).toContain('Account removed.')
     await t.api('get', '/user', who).expect(401)
   })
 
@@ -89,7 +89,7 @@ describe('the profile', () => {
     await browser.open('/-/profile/account')
     expect((await browser.submit('/users', { username: 'wrong' })).text).toContain('To remove the account, type its username')
     await t.api('get', '/user', who).expect(200)
-    expect((await browser.submit('/users', { username: who.username })).text).toContain('Your account is removed.')
+    expect((await browser.submit('/users', { username: who.username })).text).toContain('Account removed.')
     await t.api('get', '/user', who).expect(401)
   })
 })
@@ -180,7 +180,7 @@ describe('notifications', () => {
     const browser = await signedIn(who)
     await browser.open('/-/profile/notifications')
     await browser.submit('/-/profile/notifications', { level: 'custom', 'events[]': ['new_note', 'new_release'] })
-    expect(browser.page?.text).toContain('Your notifications are saved.')
+    expect(browser.page?.text).toContain('Notifications updated.')
     const { body } = await t.api('get', '/notification_settings', who).expect(200)
     expect(body).toMatchObject({ level: 'custom', events: { new_note: true, new_release: true, failed_pipeline: false } })
   })

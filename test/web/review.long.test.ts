@@ -78,8 +78,8 @@ describe('two people', () => {
       expect(await theirs.locator('.thread').count()).toBe(0)
       await mine.goto(`${at}/1`)
       await mine.getByLabel('Summary of the review', { exact: true }).fill('Nearly there')
-      await press(mine, 'Send review')
-      await mine.getByText('The review is sent.').waitFor()
+      await press(mine, 'Submit review')
+      await mine.getByText('Review submitted.').waitFor()
 
       // a suggestion is applied, a thread answered and resolved
       await theirs.goto(`${at}/1/diffs`)
@@ -110,7 +110,7 @@ describe('two people', () => {
       await t.ctx.jobs.drain()
       await mine.goto(`${at}/1`)
       await press(mine, 'Approve')
-      await mine.getByText('You have approved this.').waitFor()
+      await mine.getByText('Merge request approved.').waitFor()
       await mine.getByLabel('Squash the commits into one').check()
       await press(mine, 'Merge')
       await mine.getByText('Merged.', { exact: true }).waitFor()

@@ -70,9 +70,9 @@ describe('comments on lines', () => {
     const mine = await signedIn(owner)
     const page = await beginComment(mine, at, '_2')
     expect(page.$('tr.under #comment').length).toBe(1)
-    expect((await mine.submit('Comment now', { 'note[note]': ' ', how: 'now' })).status).toBe(422)
+    expect((await mine.submit('Add comment now', { 'note[note]': ' ', how: 'now' })).status).toBe(422)
     expect(mine.page?.$('tr.under #comment').length).toBe(1)
-    const made = await mine.submit('Comment now', { 'note[note]': '<b>Why</b> *capitals*?', how: 'now' })
+    const made = await mine.submit('Add comment now', { 'note[note]': '<b>Why</b> *capitals*?', how: 'now' })
     expect([made.at, made.$('tr.under .thread .prose').text().trim(), made.$('tr.under b').length]).toEqual([
       expect.stringContaining(`${at}/diffs`),
       'Why capitals?',
@@ -94,7 +94,7 @@ describe('comments on lines', () => {
     expect(awarded.$(`#note_${id} [aria-pressed=true]`).text()).toContain('1')
     expect((await theirs.submit('Resolve thread')).$('.thread .badge').first().text()).toBe('resolved')
     await theirs.open(`${at}?edit_note=${id}`)
-    expect((await theirs.submit('Delete comment')).text).toContain('The comment is deleted.')
+    expect((await theirs.submit('Delete comment')).text).toContain('Comment deleted.')
   })
 
   it('that another has changed meanwhile are not overwritten: both texts are shown (WB-91)', async () => {
@@ -125,9 +125,9 @@ describe('comments on lines', () => {
     const { owner, at, project } = await aReview()
     const browser = await signedIn(owner)
     await beginComment(browser, at, 'file')
-    await browser.submit('Comment now', { 'note[note]': 'Is this file needed?', how: 'now' })
+    await browser.submit('Add comment now', { 'note[note]': 'Is this file needed?', how: 'now' })
     await beginComment(browser, at, '_2')
-    const made = await browser.submit('Comment now', { 'note[note]': 'About the second line', how: 'now' })
+    const made = await browser.submit('Add comment now', { 'note[note]': 'About the second line', how: 'now' })
     expect([made.$('.diff > details > .thread').text(), made.$('tr.under .thread').length]).toEqual([
       expect.stringContaining('Is this file needed?'),
       1,
@@ -198,10 +198,10 @@ describe('a review', () => {
     await mine.open(`${at}?edit_draft=${draft}`)
     expect((await mine.submit(`${at}/drafts/${draft}`, { 'note[note]': 'A better remark' })).text).toContain('A better remark')
     // what was not seen is not approved, and then nothing is sent
-    const stale = await mine.submit('Send review', { verdict: 'approve', sha: version[0].head_commit_sha })
+    const stale = await mine.submit('Submit review', { verdict: 'approve', sha: version[0].head_commit_sha })
     expect([stale.status, stale.$('#review .draft').length]).toEqual([422, 2])
-    const sent = await mine.submit('Send review', { verdict: 'approve', summary: 'Nearly there', sha })
-    expect([sent.text.includes('you have approved this'), sent.$('#review').length, sent.text.includes('Nearly there')]).toEqual([true, 0, true])
+    const sent = await mine.submit('Submit review', { verdict: 'approve', summary: 'Nearly there', sha })
+    expect([sent.text.includes('merge request approved'), sent.$('#review').length, sent.text.includes('Nearly there')]).toEqual([true, 0, true])
     const { body } = await t.api('get', `${request.path}/discussions`, author).expect(200)
     const threads = body.filter(({ notes }: { notes: { type: string }[] }) => notes[0]?.type === 'DiffNote')
     expect(
@@ -223,12 +223,12 @@ describe('a review', () => {
     await browser.follow('Reply')
     await browser.submit(`${at}/discussions/${body.id}/notes`, { 'note[note]': 'An answer', how: 'review', resolve: 'true' })
     expect(browser.page?.text).not.toContain('1 comment, resolved')
-    expect((await browser.submit('Send review')).text).toContain('The review is sent.')
+    expect((await browser.submit('Submit review')).text).toContain('Review submitted.')
     expect(browser.page?.$('.thread .badge').text()).toBe('resolved')
     await beginComment(browser, at, '_2')
     await browser.submit('Add to review', { 'note[note]': 'No', how: 'review' })
     await browser.open(at)
-    expect((await browser.submit('Discard the review')).$('#review').length).toBe(0)
+    expect((await browser.submit('Discard review')).$('#review').length).toBe(0)
   })
 })
 
@@ -240,9 +240,9 @@ describe('suggestions', () => {
     const suggest = page.$('a:contains("Suggest a change")').attr('href')?.replace(/#.*/, '') as string
     const { $ } = await mine.open(suggest)
     expect($('#comment textarea').val()).toBe('```suggestion:-0+0\nTWO\n```\n')
-    await mine.submit('Comment now', { 'note[note]': 'Better:\n\n```suggestion:-1+0\n1\n2 <b>\n```\n\nor so', how: 'now' })
+    await mine.submit('Add comment now', { 'note[note]': 'Better:\n\n```suggestion:-1+0\n1\n2 <b>\n```\n\nor so', how: 'now' })
     await beginComment(mine, at, '3_3')
-    await mine.submit('Comment now', { 'note[note]': '```suggestion\n3\n```', how: 'now' })
+    await mine.submit('Add comment now', { 'note[note]': '```suggestion\n3\n```', how: 'now' })
     const reader = await signedIn(await aUser(t.ctx))
     const read = await reader.open(at)
     expect([read.$('.suggestion').length, read.$('.suggestion button').length, read.$('.suggestion b').length]).toEqual([2, 0, 0])
@@ -277,7 +277,7 @@ describe('suggestions', () => {
     const { owner, at } = await aReview()
     const mine = await signedIn(owner)
     await beginComment(mine, at, '_2')
-    await mine.submit('Comment now', { 'note[note]': '```suggestion\nif (a\u202e)\n```', how: 'now' })
+    await mine.submit('Add comment now', { 'note[note]': '```suggestion\nif (a\u202e)\n```', how: 'now' })
     const { $ } = await mine.open(at)
     expect([$('.suggestion .hidden-character').attr('data-code'), $('.suggestion .hidden-notice').length]).toEqual(['U+202E', 1])
   })
@@ -286,7 +286,7 @@ describe('suggestions', () => {
     const { owner, author, at, project } = await aReview()
     const mine = await signedIn(owner)
     await beginComment(mine, at, '_2')
-    await mine.submit('Comment now', { 'note[note]': '```suggestion\n2\n```', how: 'now' })
+    await mine.submit('Add comment now', { 'note[note]': '```suggestion\n2\n```', how: 'now' })
     const theirs = await signedIn(author)
     await theirs.open(at)
     await push(project, { 'a.txt': text(LINES.with(1, 'deux')) })
@@ -399,9 +399,9 @@ describe('the merge box', () => {
     await t.ctx.jobs.drain()
     const browser = await signedIn(owner)
     await browser.open(at)
-    const waiting = await browser.submit('Merge when the pipeline succeeds', { merge_when_pipeline_succeeds: 'true' })
+    const waiting = await browser.submit('Merge when pipeline succeeds', { merge_when_pipeline_succeeds: 'true' })
     expect(waiting.text).toContain('This is merged when its pipeline succeeds')
-    expect((await browser.submit('Cancel the automatic merge')).text).toContain('The automatic merge is canceled.')
+    expect((await browser.submit('Cancel automatic merge')).text).toContain('Automatic merge canceled.')
   })
 
   it('ticks tasks (WB-107)', async () => {
@@ -432,7 +432,7 @@ describe('conflicts', () => {
     await commit(project, 'topic', { another: 'x\n' })
     expect((await browser.submit('Commit to topic', edited)).text).toContain('The branches have changed since this page was opened')
     const done = await browser.submit('Commit to topic', edited)
-    expect(done.text).toContain('The conflicts are resolved.')
+    expect(done.text).toContain('Conflicts resolved.')
     const contentOf = async (path: string) =>
       Buffer.from((await t.api('get', `${project.path}/repository/files/${path}?ref=topic`, owner).expect(200)).body.content, 'base64').toString()
     expect([await contentOf('a.txt'), await contentOf('b')]).toEqual([text(changed.with(7, 'huit')), 'B <both>\n'])
@@ -493,7 +493,7 @@ describe('conflicts', () => {
     const takes = ['theirs', 'ours', 'ours', 'edit', 'our_lines', 'our_lines', 'ours', 'their_lines']
     const sent = Object.fromEntries(takes.map((take, i) => [`files[f${i}][take]`, take]))
     const done = await browser.submit('Commit to topic', { ...sent, 'files[f3][content]': `${mark}both\nend` })
-    expect(done.text).toContain('The conflicts are resolved.')
+    expect(done.text).toContain('Conflicts resolved.')
     const show = (name: string) => bare.gitBytes(['show', `topic:${name}`])
     expect(Object.fromEntries(names.filter((name) => name !== 'deleted').map((name) => [name, show(name).toString()]))).toEqual({
       added: `${mark}main`,
@@ -554,7 +554,7 @@ describe('conflicts', () => {
     const edited = { 'files[f0][take]': 'edit', 'files[f0][content]': text(LINES.with(1, 'TWO deux')) }
     await commit(fork, 'topic', { more: 'x\n' })
     expect((await browser.submit('Commit to topic', edited)).text).toContain('The branches have changed since this page was opened')
-    expect((await browser.submit('Commit to topic', edited)).text).toContain('The conflicts are resolved.')
+    expect((await browser.submit('Commit to topic', edited)).text).toContain('Conflicts resolved.')
     await t.ctx.jobs.drain()
     const { body: head } = await t.api('get', `${fork.path}/repository/branches/topic`, forker).expect(200)
     expect(head.commit.parent_ids[1]).toBe(start)
@@ -660,10 +660,10 @@ describe('the editor of answers', () => {
       return page
     }
     await beginComment(browser, at, '_2')
-    expect((await preview('Comment now')).$('tr.under #comment .preview').length).toBe(1)
-    const attached = await browser.submit('Comment now', { 'note[note]': 'see', attach: 'note[note]', upload: new File(['x'], 'x.txt') })
+    expect((await preview('Add comment now')).$('tr.under #comment .preview').length).toBe(1)
+    const attached = await browser.submit('Add comment now', { 'note[note]': 'see', attach: 'note[note]', upload: new File(['x'], 'x.txt') })
     expect(attached.$('#comment textarea').val()).toMatch(/^see\n\n\[x\.txt\]\(\/uploads\//)
-    await browser.submit('Comment now', { how: 'now' })
+    await browser.submit('Add comment now', { how: 'now' })
     await beginComment(browser, at, '3_3')
     await browser.submit('Add to review', { 'note[note]': 'a draft', how: 'review' })
     expect((await browser.open(at)).$('.draft textarea').length).toBe(0)

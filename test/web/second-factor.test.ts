@@ -208,7 +208,7 @@ describe('while the second factor is on', () => {
     const refused = await browser.submit('Remove the key', { removal_password: 'wrong' })
     expect([refused.status, refused.$('details[open] .fault').text(), await left()]).toEqual([422, 'Your password is wrong.', 1])
     expect((await browser.submit('Remove the key')).status).toBe(422)
-    expect((await browser.submit('Remove the key', { removal_password: who.password })).text).toContain('The key is removed.')
+    expect((await browser.submit('Remove the key', { removal_password: who.password })).text).toContain('Key removed.')
     expect(await left()).toBe(0)
   })
 

@@ -124,7 +124,7 @@ describe('a security key', () => {
     await page.click('summary:has-text("Remove blue key")')
     await page.fill('[name=removal_password]', who.password)
     await page.click('text=Remove the key')
-    await page.waitForSelector('text=The key is removed.')
+    await page.waitForSelector('text=Key removed.')
     await signOut(context)
     await page.goto(`${base}/users/sign_in/passkey`)
     await page.click('text=Use a passkey')

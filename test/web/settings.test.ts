@@ -230,8 +230,8 @@ describe('the settings of a project (WB-151)', () => {
     )
     await browser.open(`${at}/edit`)
     await browser.submit('Save changes', { 'project[description]': EVIL, 'project[tag_list]': 'two, one', 'project[avatar]': png })
-    expect([browser.page?.text.includes('The settings are saved.'), browser.page?.$('main img').length]).toEqual([true, 0])
-    await browser.submit('Remove the picture')
+    expect([browser.page?.text.includes('Settings updated.'), browser.page?.$('main img').length]).toEqual([true, 0])
+    await browser.submit('Remove avatar')
     await browser.open(`${at}/-/settings/features`)
     await browser.submit('Save changes', {
       'project[wiki_access_level]': 'disabled',
@@ -275,7 +275,7 @@ describe('the settings of a project (WB-151)', () => {
     const browser = await signedIn(who)
     await browser.open(`/${project.fullPath}/-/settings/advanced`)
     expect(browser.page?.$('.sizes tr').length).toBe(4)
-    expect((await browser.submit('Pack the repository now')).text).toContain('is being packed')
+    expect((await browser.submit('Run housekeeping')).text).toContain('is being packed')
     expect((await browser.submit('Change path', { 'project[path]': 'a b' })).status).toBe(422)
     expect(faultAt(browser, 'project_path')).not.toBe('')
     expect((await browser.submit('Change path', { 'project[path]': 'renamed' })).at).toBe(`/${who.username}/renamed/-/settings/advanced`)
@@ -285,8 +285,8 @@ describe('the settings of a project (WB-151)', () => {
     }
     const home = `/${group.fullPath}/renamed`
     expect((await browser.submit('Transfer project', { 'project[namespace]': group.fullPath })).at).toBe(`${home}/-/settings/advanced`)
-    expect((await browser.submit('Archive project')).text).toContain('is archived')
-    expect((await browser.submit('Unarchive project')).text).toContain('no longer archived')
+    expect((await browser.submit('Archive project')).text).toContain('Project archived.')
+    expect((await browser.submit('Unarchive project')).text).toContain('Project unarchived.')
     expect((await browser.submit('Delete project', { full_path: 'renamed' })).status).toBe(422)
     expect(faultAt(browser, 'full_path')).toContain('is another one')
     const deleted = await browser.submit('Delete project', { full_path: home.slice(1) })

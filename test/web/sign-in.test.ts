@@ -179,7 +179,7 @@ describe('a session ends', () => {
     const [one, two] = [await signedIn(who), await signedIn(who)]
     await one.open('/-/profile/password/edit')
     const fields = { 'user[current_password]': who.password, 'user[password]': 'a new password', 'user[password_confirmation]': 'a new password' }
-    expect((await one.submit('/-/profile/password', fields)).text).toContain('Your password is changed.')
+    expect((await one.submit('/-/profile/password', fields)).text).toContain('Password updated.')
     expect([await isSignedIn(one), await isSignedIn(two)]).toEqual([true, false])
     await t.api('put', '/user/password', who).send({ current_password: 'a new password', password: 'yet another one' }).expect(204)
     expect(await isSignedIn(one)).toBe(false)
@@ -252,7 +252,7 @@ describe('a form (WB-5)', () => {
     expect(refused[0]?.text).toContain('This form has expired, or was sent by another site.')
     const nameOf = async () => (await t.ctx.db.write.select().from(users).where(eq(users.id, who.id)))[0]?.name
     expect(await nameOf()).toBe(who.name)
-    expect((await send(token, { origin: t.url, 'sec-fetch-site': 'same-origin' })).text).toContain('Your profile is saved.')
+    expect((await send(token, { origin: t.url, 'sec-fetch-site': 'same-origin' })).text).toContain('Profile updated.')
     expect(await nameOf()).toBe('Changed')
     // masked anew in each answer
     await browser.open('/-/profile')

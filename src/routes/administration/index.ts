@@ -12,9 +12,9 @@ import {
   SignInProvider,
 } from '../../entities/administration.js'
 import { notFound } from '../../failures.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { file, int, needsOnlyOneOf, opt, paging, rowId, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { slice } from '../../services/core/page.js'
 import { checkProvider, listProviders } from '../../services/identity/sign-in/provider-check.js'
 import { listHeldTexts, releaseText, removeText } from '../../services/operations/held-texts.js'

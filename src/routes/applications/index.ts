@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { admin } from '../../access/rules.js'
 import { Application, ApplicationWithSecret, presentApplication } from '../../entities/identity/application.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idPaging, orDefault, rowId, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { createApplication, listApplications, removeApplication, wordsOf } from '../../services/identity/oauth/applications.js'
 
 /** OAuth applications of the service (CR-30, CR-31). */

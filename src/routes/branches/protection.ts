@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
 import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/repository/branch.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, list, oneOfNumbers, opt, orDefault, paging, searchText } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import {
   changeProtectedBranch,
   getProtectedBranch,

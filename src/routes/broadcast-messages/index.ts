@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { admin, anyone } from '../../access/rules.js'
 import { BroadcastMessage, presentBroadcastMessage } from '../../entities/broadcast-message.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, idPaging, oneOf, opt, rowId, str, updateOf } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { createMessage, getMessage, listMessages, removeMessage, updateMessage } from '../../services/core/broadcast-messages.js'
 
 const attributes = {

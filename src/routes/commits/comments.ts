@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/notes/commit-comment.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
 
 /** An invalid line is ignored for a branch or tag, which can move; for a full commit id it is an error (C-60). */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { CommitDetail, presentCommit } from '../../entities/repository/commit.js'
+import * as documented from '../../http/documented.js'
 import { endpoint } from '../../http/endpoint.js'
 import { documentedWith, opt, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { updateSubmodule } from '../../services/repository/commits/submodule.js'
 
 /** Submodules (RE-12). */

@@ -10,9 +10,9 @@ import {
   presentKeyWithUser,
   presentProjectDeployKey,
 } from '../../entities/projects/deploy.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, idPaging, needsOneOf, opt, orDefault, rowId, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { loadUser } from '../../services/identity/users.js'
 import {

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { admin, fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { DeployToken, NewDeployToken, presentDeployToken } from '../../entities/projects/deploy.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, documentedWith, idPaging, list, opt, rowId, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken, type TokenSource } from '../../services/projects/deploy-tokens.js'
 
 const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => TokenSource) => {

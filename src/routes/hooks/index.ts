@@ -11,9 +11,9 @@ import {
   presentSystemHook,
   SystemHook,
 } from '../../entities/hooks/hook.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, documentedWith, idPaging, oneOf, opt, paging, rowId, str, updateOf, where } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
   createHook,

@@ -4,6 +4,7 @@ import { onProjectSignedIn } from '../../access/rules.js'
 import { presentUserRef, UserRef } from '../../entities/identity/user.js'
 import { Issue, presentIssue } from '../../entities/issuables/issue.js'
 import { MergeRequest, presentMergeRequest } from '../../entities/issuables/merge-request.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import {
   bool,
@@ -22,7 +23,6 @@ import {
   rowId,
   str,
 } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { createIssue } from '../../services/issuables/issues/create.js'
 import { loadIssue } from '../../services/issuables/issues/list.js'

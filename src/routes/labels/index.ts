@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { Label, presentLabel } from '../../entities/issuables/label.js'
+import * as documented from '../../http/documented.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
 
 const MAX = 2_147_483_647

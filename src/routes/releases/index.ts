@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str, updateOf } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import type { View } from '../../http/view.js'
 import { shownWith } from '../../http/wire.js'
 import {

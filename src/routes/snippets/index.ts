@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
+import * as documented from '../../http/documented.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, documentedWith, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
 import {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentTag, ReleaseNote, Tag } from '../../entities/repository/tag.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { createDescribedTag, createReleaseNote, updateReleaseNote } from '../../services/content/releases.js'
 import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
 

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { admin, signedIn } from '../../access/rules.js'
 import { SCOPES } from '../../access/scopes.js'
 import { presentToken, Token, TokenWithValue } from '../../entities/identity/token.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, date, datetime, documentedWith, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import {
   createOwnToken,
   createToken,

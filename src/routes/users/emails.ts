@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { Email, presentEmail } from '../../entities/identity/email.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { idPaging, rowId } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'
 
 const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [

@@ -3,9 +3,9 @@ import type { SignedIn } from '../../access/actor.js'
 import { accountById, adminFirst } from '../../access/rules.js'
 import { showsSecrets } from '../../access/scopes.js'
 import { ImpersonationToken, presentImpersonationToken } from '../../entities/identity/impersonation-token.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, documentedWith, idPaging, list, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import {
   createImpersonationToken,
   getImpersonationToken,

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { presentSshKey, SshKey } from '../../entities/identity/key.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, idPaging, opt, rowId } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'
 
 const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [

@@ -3,6 +3,7 @@ import { admin, adminFirst, anyone } from '../../access/rules.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { UserRef } from '../../entities/identity/user.js'
 import { AdminUser, presentAdminUser, presentListedUser, presentShownUser, User } from '../../entities/identity/user-views.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import {
   allOrNone,
@@ -24,7 +25,6 @@ import {
   textMap,
   updateOf,
 } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { listUsers, loadUsers, USER_ORDERS } from '../../services/identity/user-list.js'
 import { userStateChanges } from '../../services/identity/user-state.js'

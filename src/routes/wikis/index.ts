@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '../../entities/content/wiki-page.js'
+import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
-import * as documented from '../../http/texts.js'
 import { FORMATS } from '../../rules/wiki-page.js'
 import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/content/wikis.js'
 

@@ -1,7 +1,7 @@
 import { MAX_COUNTED, type Waiting } from '../../services/issuables/waiting.js'
-import { Avatar } from '../components/avatar.js'
 import { ActionButton } from '../components/form.js'
 import { Icon } from '../components/icon.js'
+import { Avatar } from '../components/people/avatar.js'
 import type { PageView } from '../page.js'
 
 /** The top of every page: the way home, and what belongs to the viewer. */

@@ -196,7 +196,7 @@ describe('the page of a group that is transferred (WB-300)', () => {
     }
     const moved = await browser.submit('Transfer group', { 'group[parent]': parent.fullPath })
     expect([moved.status, moved.at]).toEqual([200, `/groups/${parent.fullPath}/${group.fullPath}/-/settings/advanced`])
-    expect(moved.text).toContain('The group is transferred.')
+    expect(moved.text).toContain('Group transferred.')
     expect(moved.text).toContain('Empty: to the top level.')
     const back = await browser.submit('Transfer group', { 'group[parent]': ' ' })
     expect(back.at).toBe(`/groups/${group.fullPath}/-/settings/advanced`)

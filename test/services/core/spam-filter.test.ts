@@ -73,7 +73,7 @@ describe('the spam filter', () => {
     const browser = await signedIn(admin)
     for (let n = 0; n < 4; n++) {
       await browser.open('/admin/held_texts')
-      expect((await browser.submit('Not spam')).text).toContain('The text is published.')
+      expect((await browser.submit('Not spam')).text).toContain('Text published.')
     }
     expect((await browser.open('/admin/held_texts')).text).toContain('No text is held.')
     expect(asked('submit-ham').length).toBe(4)
@@ -91,7 +91,7 @@ describe('the spam filter', () => {
       .send({ title: `${MARKED} 2` })
       .expect(400)
     await browser.open('/admin/held_texts')
-    expect((await browser.submit('Spam')).text).toContain('The text is removed.')
+    expect((await browser.submit('Spam')).text).toContain('Text removed.')
     expect(asked('submit-spam')).toEqual([expect.objectContaining({ comment_content: expect.stringContaining(`${MARKED} 2`), user_ip: '127.0.0.1' })])
     expect((await t.api('get', `${at}/issues?search=cheap`, author)).body.length).toBe(1)
     const log = (await browser.open('/admin/audit_log?action=held_text_removed')).text

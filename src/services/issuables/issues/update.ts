@@ -11,7 +11,7 @@ import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../..
 import { finishTodos } from '../../activity/todos.js'
 import { actAs } from '../../outbox/acting.js'
 import { changeLabels } from '../assigned-labels.js'
-import { checkTexts } from '../texts.js'
+import { checkTexts } from '../validation.js'
 import {
   changedAttributes,
   changedTexts,

@@ -9,8 +9,8 @@ import { labelOf, linkIdentity, signOn, signOnProviders } from '../../../service
 import type { OpenidProvider } from '../../../sign-on-config.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
+import { leadOut } from './lead-out.js'
 import { enter } from './sign-in.js'
-import { leadOut } from './sign-on-parts.js'
 
 const AT = '/users/auth/:provider'
 const named = { provider: str() }

@@ -7,7 +7,7 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, page, Redirect } from '../../page.js'
-import { adminUserPath } from './parts.js'
+import { adminUserPath } from './user-fields.js'
 
 const AT = '/admin/abuse_reports'
 const PER_PAGE = 20
@@ -59,6 +59,6 @@ export const abuseReportClosing = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await closeReport(ctx, input.id)
-    return new Redirect(AT, { notice: 'The report is closed.' })
+    return new Redirect(AT, { notice: 'Report closed.' })
   },
 })

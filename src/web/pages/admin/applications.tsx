@@ -10,13 +10,13 @@ import {
   renewSecret,
   updateApplication,
 } from '../../../services/identity/oauth/applications.js'
+import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../../components/accounts/application.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
-import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
 
 const AT = '/admin/applications'
 const PER_PAGE = 50
@@ -147,7 +147,7 @@ export const serviceApplicationChange = form({
   async submit({ ctx, input }) {
     const application = await getApplication(ctx, input.application_id, null)
     await updateApplication(ctx, application, serviceAttributes(input.doorkeeper_application))
-    return new Redirect(`${AT}/${application.id}`, { notice: 'The application is saved.' })
+    return new Redirect(`${AT}/${application.id}`, { notice: 'Application updated.' })
   },
 })
 

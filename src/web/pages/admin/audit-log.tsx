@@ -9,7 +9,7 @@ import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { Download, type PageView, page } from '../../page.js'
-import { adminUserPath } from './parts.js'
+import { adminUserPath } from './user-fields.js'
 
 const AT = '/admin/audit_log'
 const PER_PAGE = 50

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage, anyone } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, datetime, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import {
   type BroadcastMessage,
   createMessage,
@@ -163,7 +163,7 @@ export const broadcastForm = form({
   on: broadcastsPage,
   async submit({ ctx, input }) {
     await createMessage(ctx, input.broadcast_message)
-    return new Redirect(AT, { notice: 'The message is added.' })
+    return new Redirect(AT, { notice: 'Message added.' })
   },
 })
 
@@ -175,7 +175,7 @@ export const broadcastChange = form({
   on: editBroadcastPage,
   async submit({ ctx, input }) {
     await updateMessage(ctx, input.id, input.broadcast_message)
-    return new Redirect(AT, { notice: 'The message is saved.' })
+    return new Redirect(AT, { notice: 'Message updated.' })
   },
 })
 
@@ -186,7 +186,7 @@ export const broadcastRemoval = form({
   input: z.object(byId),
   async submit({ ctx, input }) {
     await removeMessage(ctx, input.id)
-    return new Redirect(AT, { notice: 'The message is removed.' })
+    return new Redirect(AT, { notice: 'Message removed.' })
   },
 })
 

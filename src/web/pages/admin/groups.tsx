@@ -14,7 +14,7 @@ import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
-import { DeletedRows, ListForm, ListTabs } from './parts.js'
+import { DeletedRows, ListForm, ListTabs } from './lists.js'
 import { DeletionForm } from './projects.js'
 
 const AT = '/admin/groups'
@@ -150,6 +150,6 @@ export const groupRestoration = form({
   on: adminGroupsPage,
   async submit({ ctx, input }) {
     await restoreGroup(ctx, input.group_id)
-    return new Redirect(`${AT}/${input.group_id}`, { notice: 'The group is restored.' })
+    return new Redirect(`${AT}/${input.group_id}`, { notice: 'Group restored.' })
   },
 })

@@ -8,7 +8,7 @@ import { Time } from '../../components/time.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
-import { adminUserPath } from './parts.js'
+import { adminUserPath } from './user-fields.js'
 
 const AT = '/admin/held_texts'
 const PER_PAGE = 20
@@ -94,7 +94,7 @@ export const heldTextRelease = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await releaseText(ctx, input.id)
-    return new Redirect(AT, { notice: 'The text is published.' })
+    return new Redirect(AT, { notice: 'Text published.' })
   },
 })
 
@@ -105,6 +105,6 @@ export const heldTextRemoval = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await removeText(ctx, input.id)
-    return new Redirect(AT, { notice: 'The text is removed.' })
+    return new Redirect(AT, { notice: 'Text removed.' })
   },
 })

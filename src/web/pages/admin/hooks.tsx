@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { createHook, deleteHook, getHook, type Hook, type HookSource, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { testSystemHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { HookState, Outcome } from '../../components/hooks/hook-state.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { HookState, Outcome } from '../settings/hooks.js'
 
 const AT = '/admin/hooks'
 const PER_PAGE = 50
@@ -177,7 +177,7 @@ export const hookForm = form({
   on: hooksPage,
   async submit({ ctx, input }) {
     await createHook(ctx, SYSTEM, attributesOf(input.hook))
-    return new Redirect(AT, { notice: 'The hook is added.' })
+    return new Redirect(AT, { notice: 'Hook added.' })
   },
 })
 
@@ -189,7 +189,7 @@ export const hookChange = form({
   on: hookPage,
   async submit({ ctx, input }) {
     await updateHook(ctx, SYSTEM, input.hook_id, attributesOf(input.hook))
-    return new Redirect(AT, { notice: 'The hook is saved.' })
+    return new Redirect(AT, { notice: 'Hook updated.' })
   },
 })
 
@@ -200,7 +200,7 @@ export const hookRemoval = form({
   input: z.object(byId),
   async submit({ ctx, input }) {
     await deleteHook(ctx, SYSTEM, input.hook_id)
-    return new Redirect(AT, { notice: 'The hook is removed.' })
+    return new Redirect(AT, { notice: 'Hook removed.' })
   },
 })
 

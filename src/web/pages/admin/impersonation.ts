@@ -4,8 +4,8 @@ import { notFound } from '../../../failures.js'
 import { str } from '../../../http/params.js'
 import { startImpersonation, stopImpersonation } from '../../../services/identity/sign-in/sessions.js'
 import { form, Redirect } from '../../page.js'
-import { adminUserPath } from './parts.js'
 import { accountOf, adminUserPage } from './user.js'
+import { adminUserPath } from './user-fields.js'
 
 export const impersonationStart = form({
   at: '/admin/users/:username/impersonate',

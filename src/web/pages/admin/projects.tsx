@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { adminPage, fullPathOf, getProjectFor, getProjectOrDeletedFor } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { visibilityName } from '../../../rules/visibility.js'
 import { listDeletedFirst } from '../../../services/operations/deleted.js'
 import { deleteProject, restoreProject } from '../../../services/projects/deletion.js'
@@ -14,13 +14,13 @@ import { updateProject } from '../../../services/projects/update.js'
 import { Facts, numberText, sizeText } from '../../components/facts.js'
 import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { projectsOf } from '../../components/projects.js'
+import { projectsOf } from '../../components/projects/project-rows.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { DeletedRows, ListForm, ListTabs } from './parts.js'
+import { DeletedRows, ListForm, ListTabs } from './lists.js'
 
 const AT = '/admin/projects'
 const PER_PAGE = 30
@@ -262,6 +262,6 @@ export const projectRestoration = form({
   on: adminProjectsPage,
   async submit({ ctx, input }) {
     await restoreProject(ctx, null, input.project_id)
-    return new Redirect(`${AT}/${input.project_id}`, { notice: 'The project is restored.' })
+    return new Redirect(`${AT}/${input.project_id}`, { notice: 'Project restored.' })
   },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { int, orDefault, rowId } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { listOwnLimits, removeOwnLimit, setOwnLimit } from '../../../services/operations/request-limits.js'
 import { Facts, numberText } from '../../components/facts.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
@@ -10,7 +10,7 @@ import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { adminUserPath } from './parts.js'
+import { adminUserPath } from './user-fields.js'
 
 const AT = '/admin/request_limits'
 
@@ -125,6 +125,6 @@ export const requestLimitRemoval = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await removeOwnLimit(ctx, input.id)
-    return new Redirect(AT, { notice: 'The limit is removed.' })
+    return new Redirect(AT, { notice: 'Limit removed.' })
   },
 })

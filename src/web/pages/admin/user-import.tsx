@@ -9,7 +9,7 @@ import { Table } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, page } from '../../page.js'
-import { adminUserPath } from './parts.js'
+import { adminUserPath } from './user-fields.js'
 
 const LIST = '/admin/users'
 const AT = `${LIST}/import`

@@ -4,8 +4,8 @@ import { adminPage } from '../../../access/rules.js'
 import { mayBeImpersonated, maySignIn } from '../../../access/sessions.js'
 import type { Context } from '../../../context.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
 import { getImpersonationToken, listImpersonationTokens, revokeImpersonationToken } from '../../../services/identity/impersonation-tokens.js'
@@ -18,18 +18,18 @@ import { getToken, listTokens, markRevoked } from '../../../services/identity/to
 import { activate, DORMANT_DAYS, deactivate, isDormant, isLastAdministrator, setBlocked } from '../../../services/identity/user-state.js'
 import { findUserByName, loadUser, type User, type UserRecord } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
-import { Avatar } from '../../components/avatar.js'
+import { changeAccount } from '../../components/accounts/change-account.js'
+import { ScopeBadges } from '../../components/accounts/scopes.js'
 import { Facts, numberText } from '../../components/facts.js'
 import { ActionButton, Copied, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
-import { ScopeBadges } from '../../components/scopes.js'
+import { Avatar } from '../../components/people/avatar.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
-import { changeOwn } from '../profile/profile.js'
-import { adminUserPath, Kinds, kinds, limitOf, StateBadges } from './parts.js'
+import { adminUserPath, Kinds, kinds, limitOf, StateBadges } from './user-fields.js'
 
 const LIST = '/admin/users'
 const AT = `${LIST}/:username`
@@ -350,13 +350,13 @@ export const userChange = form({
     const before = await accountOf(ctx, input)
     const { projects_limit, email, ...given } = input.user
     const limit = limitOf(projects_limit)
-    await changeOwn(ctx, before.id, {
+    await changeAccount(ctx, before.id, {
       ...given,
       ...(email.trim().toLowerCase() !== before.email && { email, skip_reconfirmation: true }),
       // limits of external users are fixed
       ...(given.external ? { can_create_group: undefined } : { projects_limit: limit }),
     })
-    return new Redirect(adminUserPath(input.user.username), { notice: 'The account is saved.' })
+    return new Redirect(adminUserPath(input.user.username), { notice: 'Account updated.' })
   },
 })
 
@@ -389,7 +389,7 @@ export const userActions = [
     if (!(await deactivate(ctx, id))) throw conflict('The account is deactivated already')
   }),
   action('activate', 'PUT', 'The account is active again.', (ctx, { id }) => activate(ctx, id)),
-  action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeOwn(ctx, id, { skip_reconfirmation: true })),
+  action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeAccount(ctx, id, { skip_reconfirmation: true })),
   action('reset_password', 'POST', 'A link to set a password is on its way.', async (ctx, user) => {
     // only a confirmed address may reset a password; the first one is set from any (ML-18)
     await mailLink(ctx, ctx.db, user.confirmed_at ? 'reset' : 'welcome', user.email.toLowerCase())
@@ -422,7 +422,7 @@ export const temporaryPassword = form({
   async submit({ ctx, input, view }): Promise<Html> {
     const user = await accountOf(ctx, input)
     const password = ctx.random.bytes('password', 15).toString('base64url')
-    await changeOwn(ctx, user.id, { password })
+    await changeAccount(ctx, user.id, { password })
     return {
       title: 'Temporary password',
       headers: { 'cache-control': 'no-store' },
@@ -458,8 +458,8 @@ const removal = (path: string, notice: string, remove: (ctx: Context, caller: Si
   })
 
 export const userCredentials = [
-  removal('keys', 'The SSH key is removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
-  removal('gpg_keys', 'The GPG key is removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
+  removal('keys', 'SSH key removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
+  removal('gpg_keys', 'GPG key removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
   removal('personal_access_tokens', 'The token is revoked.', async (ctx, caller, user, id) => {
     const token = await getToken(ctx, caller, String(id))
     if (token.user_id !== user.id) throw notFound()

@@ -5,14 +5,14 @@ import type { Commit } from '../../../git/types.js'
 import { bool, date, oneOf, opt, paging, searchText, str } from '../../../http/params.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
-import { Author, PathLinks, PipelineBadge, shortId } from '../../components/code.js'
+import { PathLinks, PipelineBadge, shortId } from '../../components/files/code.js'
+import { CommitText, momentOf } from '../../components/files/commit.js'
 import { Pager, Row, Rows } from '../../components/list.js'
-import { Marked } from '../../components/marked.js'
-import { dayText, Time } from '../../components/time.js'
+import { dayText } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
-import { momentOf, type Place, placeOf, titleOf } from './revision.js'
+import { type Place, placeOf } from './revision.js'
 import { RefSwitch } from './tree.js'
 
 const PER_PAGE = 40
@@ -34,24 +34,6 @@ export async function beside(ctx: Context, subject: ProjectSubject, commits: Com
   ])
   return { users, states }
 }
-
-/** A commit in a list: its title, its author, and when it was made. */
-export const CommitText = ({
-  view,
-  commit,
-  links,
-  users,
-  wanted = '',
-}: Pick<ListProps, 'view' | 'links' | 'users'> & { commit: Commit; wanted?: string }) => (
-  <>
-    <a href={links.commit(commit.oid)} class="title">
-      <Marked text={titleOf(commit)} wanted={wanted} />
-    </a>
-    <span class="dim">
-      <Author view={view} commit={commit} users={users} /> · <Time at={momentOf(commit.committer)} />
-    </span>
-  </>
-)
 
 interface ListProps extends Awaited<ReturnType<typeof beside>> {
   view: PageView
@@ -198,9 +180,9 @@ export function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; par
   }
   return (
     <p class="toolbar end">
-      <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? 'Show white space' : 'Ignore white space'}</a>
+      <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? 'Show whitespace changes' : 'Hide whitespace changes'}</a>
       {parallel ? <a href={to('inline')}>Unified</a> : <strong>Unified</strong>}
-      {parallel ? <strong>Side by side</strong> : <a href={to('parallel')}>Side by side</a>}
+      {parallel ? <strong>Side-by-side</strong> : <a href={to('parallel')}>Side-by-side</a>}
     </p>
   )
 }

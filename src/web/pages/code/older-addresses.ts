@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { opt, str } from '../../../http/params.js'
 import { latestPipeline } from '../../../services/ci/pipelines.js'
-import { homeOfProject, inUrl } from '../../links.js'
+import { homeOfProject, inUrl, queryOf } from '../../links.js'
 import { page, Redirect } from '../../page.js'
-import { onUserAt } from '../people/user.js'
-import { queryOf } from '../planning/bulk.js'
+import { onUserAt } from '../../subjects.js'
 
 /** The page of a user, from addresses that are printed nowhere any more; `/users` is closed as a whole (WB-203). */
 const ofUser = (at: string, { query = '', ...facts }: { query?: string; ownerOnly: boolean; robots?: 'disallow' }) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { tagInAddress, tagOfAddress } from '../../../rules/path.js'
 import {
   createLink,
@@ -15,18 +15,18 @@ import {
   updateRelease,
 } from '../../../services/content/releases.js'
 import { availableArchives } from '../../../services/repository/archive.js'
-import { ArchiveLinks, shortId } from '../../components/code.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { ArchiveLinks, shortId } from '../../components/files/code.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { PersonLink } from '../../components/people/person-link.js'
+import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { PersonLink } from '../planning/parts.js'
-import { renderText } from '../planning/texts.js'
 
 const PER_PAGE = 10
 /** Rows for assets in the form of a new release; more are added afterwards. */
@@ -253,7 +253,7 @@ export const newReleaseForm = form({
       milestones: titlesIn(milestones),
       links: links.filter(({ name, url }) => name !== '' || url !== ''),
     })
-    return new Redirect(addressOf(subject, made.release.tag), { notice: 'The release is published.' })
+    return new Redirect(addressOf(subject, made.release.tag), { notice: 'Release published.' })
   },
 })
 
@@ -327,7 +327,7 @@ export const editReleaseForm = form({
       released_at: momentOn(released_at, known.release.released_at),
       milestones: titlesIn(milestones),
     })
-    return new Redirect(addressOf(subject, tag_name), { notice: 'The release is saved.' })
+    return new Redirect(addressOf(subject, tag_name), { notice: 'Release updated.' })
   },
 })
 

@@ -4,7 +4,6 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { Commit, GitRepository, Oid, TreeEntry } from '../../../git/types.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
-import { titleOf as commitTitle } from '../../../rules/commit-title.js'
 import { type LastChanges, lastChanges } from '../../../services/repository/last-changes.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { resolveRevision, splitRevision } from '../../../services/repository/revisions.js'
@@ -43,12 +42,6 @@ export async function entryAt({ repository, commit, path }: Place): Promise<Tree
   if (!entry) throw notFound()
   return entry
 }
-
-/** The title of a commit in a list, as in the API. */
-export const titleOf = ({ message }: Pick<Commit, 'message'>): string => commitTitle(message)
-
-/** The moment of a signature; the nearest that can be shown for one that is out of range. */
-export const momentOf = ({ seconds }: { seconds: number }): Date => new Date(Math.max(-8.64e12, Math.min(8.64e12, seconds)) * 1000)
 
 /** How long a page waits for the commits that last changed its entries, in milliseconds; the next request has them. */
 const LAST_CHANGES_MS = 150

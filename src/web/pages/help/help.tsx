@@ -1,7 +1,7 @@
 import { anyone } from '../../../access/rules.js'
 import { Prose } from '../../components/markup.js'
+import { renderText } from '../../components/render-text.js'
 import { page } from '../../page.js'
-import { renderText } from '../planning/texts.js'
 
 /** How the service is used: the text of the administrators, or a short one (WB-186). */
 export const helpPage = page({

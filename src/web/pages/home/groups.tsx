@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { anyone, signedIn } from '../../../access/rules.js'
 import { opt, paging, searchText } from '../../../http/params.js'
 import { listGroups } from '../../../services/groups/list.js'
-import { GroupRows } from '../../components/groups.js'
 import { Pager } from '../../components/list.js'
+import { DashboardHeading, DashboardTabs } from '../../components/projects/dashboard.js'
+import { GroupRows } from '../../components/projects/group-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { page } from '../../page.js'
-import { DashboardHeading, DashboardTabs } from './tabs.js'
 
 const PER_PAGE = 20
 

@@ -4,13 +4,13 @@ import { opt, paging, searchText, str } from '../../../http/params.js'
 import { WholeAddress } from '../../../http/redirect.js'
 import { listOwnEvents } from '../../../services/activity/events.js'
 import { listProjects } from '../../../services/projects/list.js'
-import { Activity } from '../../components/activity.js'
 import { Options } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
-import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
+import { Activity } from '../../components/people/activity.js'
+import { DashboardHeading, DashboardTabs } from '../../components/projects/dashboard.js'
+import { ProjectRows, pathsOf, projectsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { page, Redirect } from '../../page.js'
-import { DashboardHeading, DashboardTabs } from './tabs.js'
 
 const PER_PAGE = 20
 const input = z.object({ page: paging.page, name: opt(searchText()) })

@@ -1,6 +1,7 @@
 import type { Form, Page } from '../../page.js'
 import { exploreGroupsPage, ownGroupsPage } from './groups.js'
 import { dashboardPage, exploreAddresses, explorePage, homePage, ownActivityPage, starredPage } from './home.js'
+import { removedPage } from './removed.js'
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
 export const home: readonly (Page | Form)[] = [
@@ -11,5 +12,6 @@ export const home: readonly (Page | Form)[] = [
   starredPage,
   ownActivityPage,
   explorePage,
+  removedPage,
   ...exploreAddresses,
 ]

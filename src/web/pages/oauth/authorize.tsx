@@ -20,8 +20,8 @@ import {
 } from '../../../services/identity/oauth/authorizations.js'
 import { INVALID_SCOPE } from '../../../services/identity/oauth/failures.js'
 import { NATIVE } from '../../../services/identity/oauth/redirect-uris.js'
+import { SCOPE_MEANINGS } from '../../components/accounts/scopes.js'
 import { ActionButton } from '../../components/form.js'
-import { SCOPE_MEANINGS } from '../../components/scopes.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
 const AT = '/oauth/authorize'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { orDefault, rowId } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { reportAbuse, reportable } from '../../../services/operations/abuse-reports.js'
 import { FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'

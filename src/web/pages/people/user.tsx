@@ -1,48 +1,25 @@
 import { z } from 'zod'
-import type { Access } from '../../../access/access.js'
 import type { Caller } from '../../../access/actor.js'
-import { PUBLIC } from '../../../access/can.js'
-import { anyone, type GroupSubject, getGroupFor } from '../../../access/rules.js'
+import { anyone } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { notFound, nullOnFailure } from '../../../failures.js'
+import { nullOnFailure } from '../../../failures.js'
 import { oneOf, opt, paging, searchText, str } from '../../../http/params.js'
 import { avatarUrl } from '../../../rules/avatar-url.js'
 import { listEventsOfGroup, listEventsOfUser } from '../../../services/activity/events.js'
-import { isRestricted, readSettings } from '../../../services/core/settings.js'
-import { findUserByName, type User } from '../../../services/identity/users.js'
+import type { User } from '../../../services/identity/users.js'
 import { listProjects } from '../../../services/projects/list.js'
-import { Activity } from '../../components/activity.js'
-import { Avatar } from '../../components/avatar.js'
 import { Pager } from '../../components/list.js'
-import { ProjectRows, pathsOf, projectsOf } from '../../components/projects.js'
+import { Activity } from '../../components/people/activity.js'
+import { Avatar } from '../../components/people/avatar.js'
+import { ProjectRows, pathsOf, projectsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { GroupLayout } from '../../layout/group.js'
 import { homeOfGroup, inUrl } from '../../links.js'
 import { Plain, page } from '../../page.js'
+import { onGroupPage, onUsername } from '../../subjects.js'
 
 const PER_PAGE = 20
-
-/** A user who can be seen by their name. */
-const onUsername: Access<User, false> = {
-  rule: 'anyone, user',
-  signedIn: false,
-  early: true,
-  path: z.object({ id: z.string() }),
-  async find(ctx, caller, params) {
-    if (!caller.user && isRestricted(await readSettings(ctx), PUBLIC)) throw notFound()
-    const user = await findUserByName(ctx, params['id'] as string)
-    if (user?.kind !== 'human' || user.removal !== null) throw notFound()
-    return user
-  },
-}
-
-/** The same, where the name is a parameter of its own in the address. */
-export const onUserAt: Access<User, false> = {
-  ...onUsername,
-  path: z.object({ username: z.string() }),
-  find: (ctx, caller, params) => onUsername.find(ctx, caller, { id: params['username'] }),
-}
 
 /** Whether there is a user of this name, for forms and programs (WB-376); closed with all of `/users` (WB-203). */
 export const userExists = page({
@@ -144,15 +121,6 @@ export const userPage = page({
     }
   },
 })
-
-/** A group that the caller may see, by its path. */
-export const onGroupPage: Access<GroupSubject, false> = {
-  rule: 'group: read_group',
-  signedIn: false,
-  early: true,
-  path: z.object({ id: z.string() }),
-  find: (ctx, caller, params) => getGroupFor(ctx, caller, params['id'] as string),
-}
 
 export const groupPage = page({
   at: 'G',

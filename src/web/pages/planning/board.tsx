@@ -8,13 +8,13 @@ import { type LabelChoice, labelChoices, milestoneChoices } from '../../../servi
 import { type IssueRecord, listIssues } from '../../../services/issuables/issues/list.js'
 import { updateIssue } from '../../../services/issuables/issues/update.js'
 import { FormFaults, FormTag, Options } from '../../components/form.js'
+import { FilterField } from '../../components/issuable/filters.js'
+import { Labels, LabelTag } from '../../components/issuable/labels.js'
 import { Badge } from '../../components/list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { localPath } from '../../local-path.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { FilterField } from './filters.js'
-import { Labels, LabelTag } from './parts.js'
 
 /** Lists of labels of one board, and issues that each list shows. */
 const MAX_LISTS = 10

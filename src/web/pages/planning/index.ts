@@ -1,21 +1,20 @@
 import type { Form, Page } from '../../page.js'
 import { boardMove, boardPage } from './board.js'
 import { completionPage } from './completion.js'
+import { editIssuePage, issueChange } from './issue/edit.js'
 import {
-  editIssuePage,
   issueAttributes,
-  issueChange,
   issueDuplicate,
   issueMove,
   issueNotes,
-  issuePage,
   issueRemoval,
   issueRequest,
   issueSubscription,
   issueTasks,
   issueTime,
   issueTodo,
-} from './issue.js'
+} from './issue/forms.js'
+import { issuePage } from './issue/show.js'
 import { groupIssuesPage, groupRequestsPage, issuesChange, issuesPage, myIssuesPage, myRequestsPage } from './issues.js'
 import { groupLabels, labelPromotion, labelSubscription, projectLabels } from './labels.js'
 import { groupMilestones, projectMilestones } from './milestones.js'

@@ -9,16 +9,16 @@ import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/i
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import { type IssueChanges, updateIssue } from '../../../services/issuables/issues/update.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
+import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn } from '../../components/issuable/bulk.js'
+import { issueFilterOf, issueFilters, ListHead, requestFilters } from '../../components/issuable/filters.js'
+import { requestList } from '../../components/issuable/request-list.js'
+import { IssueRow } from '../../components/issuable/rows.js'
 import { Pager, Rows } from '../../components/list.js'
 import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { groupLinks, homeOfGroup, projectLinks } from '../../links.js'
+import { groupLinks, homeOfGroup, projectLinks, queryOf } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { requestList } from '../requests/list.js'
-import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn, queryOf } from './bulk.js'
-import { issueFilterOf, issueFilters, ListHead, requestFilters } from './filters.js'
-import { within } from './issue.js'
-import { IssueRow } from './lists.js'
+import { within } from './issue/address.js'
 
 const PER_PAGE = 20
 

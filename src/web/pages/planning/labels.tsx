@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import { onProjectSignedIn } from '../../../access/rules.js'
 import { invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import {
   createLabel,
   deleteLabel,
@@ -14,14 +14,14 @@ import {
   updateLabel,
 } from '../../../services/issuables/labels.js'
 import { promoteLabel } from '../../../services/issuables/promote-label.js'
+import { counted } from '../../components/facts.js'
 import { ActionButton, DataList, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { LabelTag } from '../../components/issuable/labels.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { counted } from './lists.js'
-import { LabelTag } from './parts.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
 
 const PER_PAGE = 50
@@ -218,7 +218,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
     input: z.object({ label_id: str() }),
     async submit({ ctx, caller, subject, input }) {
       await deleteLabel(ctx, caller, of.source(subject), input.label_id, () => undefined)
-      return new Redirect(list(subject), { notice: 'The label is deleted.' })
+      return new Redirect(list(subject), { notice: 'Label deleted.' })
     },
   })
 

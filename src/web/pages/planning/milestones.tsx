@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Caller } from '../../../access/actor.js'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import * as documented from '../../../http/documented.js'
 import { clearableDate, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
@@ -16,17 +16,17 @@ import {
   type Milestone,
   updateMilestone,
 } from '../../../services/issuables/milestones.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { checkVersion, Version } from '../../components/editor/version.js'
 import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
+import { IssueRow, RequestRow } from '../../components/issuable/rows.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
-import { checkVersion, Version } from '../../components/stale.js'
 import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { IssueRow, RequestRow } from './lists.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
-import { renderText } from './texts.js'
 
 const PER_PAGE = 20
 const ALL = { scope: 'all', order_by: 'created_at', sort: 'desc' } as const
@@ -257,7 +257,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     async submit({ ctx, caller, subject, input: { milestone } }) {
       const { state_event: _, title = '', ...given } = milestone
       const made = await createMilestone(ctx, caller, of.source(subject), { ...given, title })
-      return new Redirect(addressOf(subject, made.milestone.iid), { notice: 'The milestone is created.' })
+      return new Redirect(addressOf(subject, made.milestone.iid), { notice: 'Milestone created.' })
     },
   })
 
@@ -306,7 +306,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       if (version !== undefined) checkVersion(version, milestone.title, milestone.description)
       await updateMilestone(ctx, caller, source, milestone.id, given)
       const { state_event: event } = given
-      const notice = event ? (event === 'close' ? 'The milestone is closed.' : 'The milestone is open again.') : 'The milestone is changed.'
+      const notice = event ? (event === 'close' ? 'Milestone closed.' : 'Milestone reopened.') : 'Milestone updated.'
       return new Redirect(addressOf(subject, iid), { notice })
     },
   })
@@ -320,7 +320,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       const source = of.source(subject)
       const { milestone } = await getMilestoneNumbered(ctx, source, input.iid)
       await deleteMilestone(ctx, caller, source, milestone.id, () => undefined)
-      return new Redirect(list(subject), { notice: 'The milestone is deleted.' })
+      return new Redirect(list(subject), { notice: 'Milestone deleted.' })
     },
   })
 

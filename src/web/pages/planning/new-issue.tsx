@@ -3,20 +3,21 @@ import type { SignedIn } from '../../../access/actor.js'
 import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import * as documented from '../../../http/documented.js'
 import { bool, clearableDate, opt, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { createIssue } from '../../../services/issuables/issues/create.js'
 import { createIssueFromThreads } from '../../../services/notes/issue-from-threads.js'
 import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
+import { assigneeOf, choicesFor, Suggestions } from '../../components/issuable/choices.js'
+import { LabelFields, labelNames } from '../../components/issuable/labels.js'
+import { TemplateForm, templateNamed, templatesOf } from '../../components/issuable/templates.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
-import { LabelFields, labelNames, within } from './issue.js'
-import { assigneeOf, choicesFor, Suggestions } from './people.js'
-import { TemplateForm, templateNamed, templatesOf } from './templates.js'
+import { within } from './issue/address.js'
 
 const attributes = z.object({
   title: opt(documented.title()),
@@ -113,7 +114,7 @@ export const newIssueForm = form({
       ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
     }
     const made = await createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion }))
-    return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'The issue is created.' })
+    return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'Issue created.' })
   },
 })
 

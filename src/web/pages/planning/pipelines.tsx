@@ -4,15 +4,15 @@ import { oneOf, opt, paging, rowId, str } from '../../../http/params.js'
 import { getJob, listPipelineJobs } from '../../../services/ci/jobs.js'
 import { getPipeline, listPipelines, SCOPES } from '../../../services/ci/pipelines.js'
 import { getCommit } from '../../../services/repository/commits/read.js'
-import { PipelineBadge, shortId } from '../../components/code.js'
+import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { page, Redirect } from '../../page.js'
-import { renderText } from './texts.js'
 
 const PER_PAGE = 30
 const reads = onProjectSignedIn('read_pipeline')

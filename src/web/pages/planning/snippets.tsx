@@ -6,8 +6,8 @@ import { anyone, fullPathOf, onProjectSignedIn, type ProjectSubject, signedIn } 
 import { onSnippetSignedIn, type SnippetSubject } from '../../../access/snippets.js'
 import type { Context } from '../../../context.js'
 import { Failure, notFound } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { oneOf, orDefault, paging, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { VISIBILITIES } from '../../../rules/visibility.js'
 import {
   createSnippet,
@@ -26,23 +26,25 @@ import {
 import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutSnippet } from '../../../services/notes/noteables.js'
-import { anyHidden, Lines } from '../../components/code.js'
-import { CommentForm, Discussions } from '../../components/discussion.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { CommentForm } from '../../components/discussion/comment-form.js'
+import { Discussions } from '../../components/discussion/discussion.js'
+import { noteForms, reactionForm } from '../../components/discussion/forms.js'
+import { discussionInput, discussionParts } from '../../components/discussion/load.js'
+import { Reactions } from '../../components/discussion/reactions.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { checkVersion, Version } from '../../components/editor/version.js'
+import { counted } from '../../components/facts.js'
+import { anyHidden, Lines } from '../../components/files/code.js'
 import { ActionButton, Field, FormFaults, SelectField, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { HiddenNotice, Prose } from '../../components/markup.js'
-import { Reactions } from '../../components/reactions.js'
-import { checkVersion, Version } from '../../components/stale.js'
+import { PersonLink } from '../../components/people/person-link.js'
+import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { counted } from './lists.js'
-import { noteForms, reactionForm } from './notes.js'
-import { PersonLink } from './parts.js'
-import { discussionInput, discussionParts, renderText } from './texts.js'
 
 const PER_PAGE = 20
 const NOTES_PER_PAGE = 100
@@ -287,7 +289,7 @@ export const newPersonal = form({
   on: newPersonalPage,
   async submit({ ctx, caller, input: { snippet } }) {
     const id = await createSnippet(ctx, caller, null, inputOf(snippet))
-    return new Redirect(personalAt(id), { notice: 'The snippet is created.' })
+    return new Redirect(personalAt(id), { notice: 'Snippet created.' })
   },
 })
 
@@ -326,7 +328,7 @@ export const personalChange = form({
   async submit({ ctx, caller, subject, input }) {
     checkSnippet(input.version, subject.snippet)
     await updateSnippet(ctx, caller, subject, inputOf(input.snippet))
-    return new Redirect(personalAt(subject.snippet.id), { notice: 'The snippet is saved.' })
+    return new Redirect(personalAt(subject.snippet.id), { notice: 'Snippet updated.' })
   },
 })
 
@@ -336,7 +338,7 @@ export const personalRemoval = form({
   access: onPersonal(true, true),
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject)
-    return new Redirect('/dashboard/snippets', { notice: 'The snippet is deleted.' })
+    return new Redirect('/dashboard/snippets', { notice: 'Snippet deleted.' })
   },
 })
 
@@ -439,7 +441,7 @@ export const newProjectSnippet = form({
   on: newProjectSnippetPage,
   async submit({ ctx, caller, subject, input: { snippet } }) {
     const id = await createSnippet(ctx, caller, subject, inputOf(snippet))
-    return new Redirect(`${within(subject)}/${id}`, { notice: 'The snippet is created.' })
+    return new Redirect(`${within(subject)}/${id}`, { notice: 'Snippet created.' })
   },
 })
 
@@ -486,7 +488,7 @@ export const projectSnippetChange = form({
   async submit({ ctx, caller, subject, input }) {
     checkSnippet(input.version, subject.snippet)
     await updateSnippet(ctx, caller, subject.record, inputOf(input.snippet))
-    return new Redirect(addressOf(subject), { notice: 'The snippet is saved.' })
+    return new Redirect(addressOf(subject), { notice: 'Snippet updated.' })
   },
 })
 
@@ -496,6 +498,6 @@ export const projectSnippetRemoval = form({
   access: onEdited,
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject.record)
-    return new Redirect(within(subject), { notice: 'The snippet is deleted.' })
+    return new Redirect(within(subject), { notice: 'Snippet deleted.' })
   },
 })

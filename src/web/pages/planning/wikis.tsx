@@ -4,41 +4,29 @@ import type { Caller } from '../../../access/actor.js'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { conflict, forbidden, notFound, unauthenticated } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { opt, orDefault, paging, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
 import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
-import { linksOfReferences } from '../../../services/markdown/references.js'
-import { settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { haveHidden, linesOf } from '../../components/diff/diff.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { momentOf } from '../../components/files/commit.js'
 import { ActionButton, Field, FormFaults, Hidden, Submit, typed } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { CodeText, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
+import { renderWikiPage, within } from '../../components/wiki/render-page.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { homeOfProject, inUrl, projectLinks } from '../../links.js'
+import { inUrl } from '../../links.js'
 import { type Answer, form, type PageView, page, Redirect } from '../../page.js'
 import { LongText } from '../../page-part.js'
-import { momentOf } from '../code/revision.js'
 
 const PER_PAGE = 50
 const MAX_DIFF_LINES = 20_000
-const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/wikis`
 const addressOf = (subject: ProjectSubject, slug: string) => `${within(subject)}/${inUrl(slug)}`
-
-/** Renders a page: relative links lead to other pages (WB-131). */
-export async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, slug: string, text: string): Promise<string> {
-  const base = ctx.links.prefix + within(subject)
-  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), true)
-  const settled = await settledSurroundings(ctx)
-  const page = (path: string) => `${base}/${inUrl(path.replace(/\.(?:md|markdown)$/i, ''))}`
-  const placed = await withSurroundings(ctx.cpu, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, ...settled })
-  return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${projectLinks(ctx, fullPathOf(subject.project)).home}/uploads/`)
-}
 
 interface FrameProps {
   view: PageView
@@ -93,7 +81,7 @@ const Frame = ({ view, subject, beside, current, children }: FrameProps) => {
 }
 
 async function sidebarOf(ctx: Context, caller: Caller, subject: ProjectSubject, shown: Pick<ShownWikiPage, 'sidebar' | 'slugs' | 'hasMore'>) {
-  return { ...shown, sidebar: shown.sidebar ? await renderPage(ctx, caller, subject, '', shown.sidebar) : null }
+  return { ...shown, sidebar: shown.sidebar ? await renderWikiPage(ctx, caller, subject, '', shown.sidebar) : null }
 }
 
 /** The title that a form shows for a slug, with its folders. */
@@ -143,7 +131,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
     }
   }
   const { content, format, commit } = found
-  const html = format === 'markdown' ? await renderPage(ctx, caller, subject, slug, content) : null
+  const html = format === 'markdown' ? await renderWikiPage(ctx, caller, subject, slug, content) : null
   return {
     title: `${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
     body: (
@@ -450,7 +438,7 @@ export const wikiCreation = form({
   on: newWikiPage,
   async submit({ ctx, caller, subject, input: { wiki } }) {
     const made = await createWikiPage(ctx, subject, caller, { ...wiki, message: wiki.message.trim() })
-    return new Redirect(addressOf(subject, made.slug), { notice: 'The page is created.' })
+    return new Redirect(addressOf(subject, made.slug), { notice: 'Page created.' })
   },
 })
 
@@ -476,7 +464,7 @@ export const wikiChange = form({
     // a file that was pushed may have spaces in its name, which no title makes
     const title = wiki.title.trim() === typedTitle(path).trim() ? undefined : wiki.title
     const changed = await updateWikiPage(ctx, subject, caller, path, { ...wiki, title, message: wiki.message.trim(), check })
-    return new Redirect(addressOf(subject, changed.slug), { notice: 'The page is saved.' })
+    return new Redirect(addressOf(subject, changed.slug), { notice: 'Page updated.' })
   },
 })
 
@@ -487,6 +475,6 @@ export const wikiRemoval = form({
   input: z.object({ path: str() }),
   async submit({ ctx, caller, subject, input }) {
     await deleteWikiPage(ctx, subject, caller, input.path)
-    return new Redirect(`${within(subject)}/pages`, { notice: 'The page is deleted.' })
+    return new Redirect(`${within(subject)}/pages`, { notice: 'Page deleted.' })
   },
 })

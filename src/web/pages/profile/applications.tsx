@@ -12,14 +12,14 @@ import {
   updateApplication,
 } from '../../../services/identity/oauth/applications.js'
 import { listAllowed, revokeAllowed } from '../../../services/identity/oauth/authorizations.js'
+import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../../components/accounts/application.js'
+import { ScopeBadges } from '../../components/accounts/scopes.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
-import { ScopeBadges } from '../../components/scopes.js'
 import { LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
-import { applicationFields, attributesOf, ClientId, Credentials, ScopeFields } from '../oauth/application-parts.js'
 
 const AT = '/-/profile/applications'
 const OWN = '/oauth/applications'
@@ -187,7 +187,7 @@ export const applicationChange = form({
   async submit({ ctx, caller, input }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
     await updateApplication(ctx, application, attributesOf(input.doorkeeper_application))
-    return new Redirect(`${OWN}/${application.id}`, { notice: 'The application is saved.' })
+    return new Redirect(`${OWN}/${application.id}`, { notice: 'Application updated.' })
   },
 })
 

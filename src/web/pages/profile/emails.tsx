@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { orDefault, rowId } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { addEmail, findEmail, listEmails, removeEmail, resendConfirmation } from '../../../services/identity/emails.js'
 import { makePrimary } from '../../../services/identity/user-update.js'
 import { getUser } from '../../../services/identity/users.js'

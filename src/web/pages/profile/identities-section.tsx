@@ -1,10 +1,10 @@
 import type { Context } from '../../../context.js'
 import { listIdentities } from '../../../services/identity/sign-in/identities.js'
 import { configuredProviders, labelOf, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
+import { SignOnButtons } from '../../components/accounts/sign-on-buttons.js'
 import { ActionButton } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import type { PageView } from '../../page.js'
-import { SignOnButtons } from '../accounts/sign-on-parts.js'
 
 /** Where the user can sign in beside here; nothing where there is no such place. */
 export async function identitiesSection(ctx: Context, user: { id: number }, view: PageView) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { date, opt, orDefault, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../../services/identity/gpg-keys.js'
 import { addKey, findKey, listKeys, removeKey } from '../../../services/identity/keys.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
@@ -161,7 +161,7 @@ export const gpgKeyForm = form({
   on: gpgKeysPage,
   async submit({ ctx, caller, input }) {
     await addGpgKey(ctx, caller.user, input.gpg_key.key)
-    return new Redirect(GPG, { notice: 'The key is added.' })
+    return new Redirect(GPG, { notice: 'Key added.' })
   },
 })
 
@@ -173,6 +173,6 @@ export const gpgKeyRemoval = form({
   input: byId,
   async submit({ ctx, caller, input }) {
     await removeGpgKey(ctx, caller.user, await findGpgKey(ctx, caller.user, input.key_id))
-    return new Redirect(GPG, { notice: 'The key is removed.' })
+    return new Redirect(GPG, { notice: 'Key removed.' })
   },
 })

@@ -92,6 +92,6 @@ export const notificationsForm = form({
   async submit({ ctx, caller, input: { events, ...change } }) {
     const chosen = Object.fromEntries(MAIL_EVENTS.map((event) => [event, events.includes(event)]))
     await updateNotificationSetting(ctx, caller.user, 'everything', { ...change, events: chosen })
-    return new Redirect(AT, { notice: 'Your notifications are saved.' })
+    return new Redirect(AT, { notice: 'Notifications updated.' })
   },
 })

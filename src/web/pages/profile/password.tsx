@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { sessionCookie } from '../../../access/sessions.js'
 import { invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { orDefault } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { changeOwnPassword, checkOwnPassword } from '../../../services/identity/own-password.js'
 import { getUser } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
@@ -96,7 +96,7 @@ const changing = (method: 'PUT' | 'POST', on: typeof ownPasswordPage, to: string
       const { password_confirmation, ...change } = user
       if (password_confirmation !== change.password) throw invalidRecord({ password_confirmation: ['is not the same as the new password'] })
       await changeOwnPassword(ctx, caller, change, view.session?.id)
-      return new Redirect(to, { notice: 'Your password is changed.' })
+      return new Redirect(to, { notice: 'Password updated.' })
     },
   })
 
@@ -115,6 +115,6 @@ export const removalForm = form({
     if (password_hash !== null) await checkOwnPassword(ctx, caller.user.id, password)
     else if (username !== caller.user.username) throw invalidRecord({ base: ['To remove the account, type its username'] })
     await removeUser(ctx, caller.user.id, false, () => undefined)
-    return new Redirect('/users/sign_in', { notice: 'Your account is removed.', cookies: [{ name: sessionCookie(ctx), value: null }] })
+    return new Redirect('/users/sign_in', { notice: 'Account removed.', cookies: [{ name: sessionCookie(ctx), value: null }] })
   },
 })

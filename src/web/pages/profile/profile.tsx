@@ -1,30 +1,19 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
-import type { Context } from '../../../context.js'
-import { Failure, invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, clearable, file, opt, orDefault, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { removeAvatar } from '../../../services/identity/avatars.js'
 import { listEmails } from '../../../services/identity/emails.js'
-import { type UserChange, updateUser } from '../../../services/identity/user-update.js'
 import { getUser } from '../../../services/identity/users.js'
-import { Avatar, PictureField, pictureOf } from '../../components/avatar.js'
+import { changeAccount } from '../../components/accounts/change-account.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
+import { Avatar, PictureField, pictureOf } from '../../components/people/avatar.js'
 import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 import { identitiesSection } from './identities-section.js'
 
 const AT = '/-/profile'
-
-/** Changes the caller's own account; what is wrong is said as of any other record. */
-export async function changeOwn(ctx: Context, id: number, change: UserChange): Promise<void> {
-  await updateUser(ctx, id, change).catch((error: unknown) => {
-    if (!(error instanceof Failure) || error.kind !== 'not_found' || typeof error.body === 'string') throw error
-    const { message } = error.body as { message: Record<string, string[]> | string }
-    throw invalidRecord(typeof message === 'string' ? { base: [message] } : message)
-  })
-}
 
 const text = opt(str())
 const profile = z.object({
@@ -88,7 +77,7 @@ export const profilePage = page({
             />
             <Submit label="Save profile" />
           </FormTag>
-          {hasAvatar && <ActionButton view={view} action="/-/profile/avatar" method="DELETE" label="Remove the picture" class="danger" />}
+          {hasAvatar && <ActionButton view={view} action="/-/profile/avatar" method="DELETE" label="Remove avatar" class="danger" />}
         </SettingsLayout>
       ),
     }
@@ -105,8 +94,8 @@ export const profileForm = form({
   on: profilePage,
   async submit({ ctx, caller, input: { user } }) {
     const { avatar, ...rest } = user
-    await changeOwn(ctx, caller.user.id, { ...rest, avatar: pictureOf(avatar) })
-    return new Redirect(AT, { notice: 'Your profile is saved.' })
+    await changeAccount(ctx, caller.user.id, { ...rest, avatar: pictureOf(avatar) })
+    return new Redirect(AT, { notice: 'Profile updated.' })
   },
 })
 
@@ -117,7 +106,7 @@ export const avatarRemoval = form({
   ownerOnly: true,
   async submit({ ctx, caller }) {
     await removeAvatar(ctx, 'user', caller.user.id)
-    return new Redirect(AT, { notice: 'Your picture is removed.' })
+    return new Redirect(AT, { notice: 'Avatar removed.' })
   },
 })
 
@@ -181,7 +170,7 @@ export const usernameForm = form({
   input: newUsername,
   on: accountPage,
   async submit({ ctx, caller, input }) {
-    await changeOwn(ctx, caller.user.id, { username: input.user.username })
-    return new Redirect(ACCOUNT, { notice: 'Your username is changed.' })
+    await changeAccount(ctx, caller.user.id, { username: input.user.username })
+    return new Redirect(ACCOUNT, { notice: 'Username updated.' })
   },
 })

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { endOfGrace } from '../../../access/sessions.js'
 import { conflict, forbidden } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { opt, orDefault, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { askForSecondFactor } from '../../../services/identity/sign-in/demanded-factor.js'
 import {
   countRecoveryCodes,
@@ -24,10 +24,10 @@ import {
   removeSecurityKey,
   type SecurityKey,
 } from '../../../services/identity/sign-in/security-keys.js'
+import { KeyForm, keyAnswer } from '../../components/accounts/key-form.js'
+import { QrCode } from '../../components/accounts/qr-code.js'
 import { ActionButton, Copied, Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
-import { KeyForm, keyAnswer } from '../../components/key-form.js'
 import { Row, Rows } from '../../components/list.js'
-import { QrCode } from '../../components/qr-code.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { SettingsLayout } from '../../layout/settings.js'
@@ -320,6 +320,6 @@ export const securityKeyRemoval = form({
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
     await removeSecurityKey(ctx, caller.user, { key: input.key_id, password: input.removal_password })
-    return new Redirect(AT, { notice: 'The key is removed.' })
+    return new Redirect(AT, { notice: 'Key removed.' })
   },
 })

@@ -15,7 +15,9 @@ import { FormFaults, FormTag, Hidden, Submit, TextField, typed } from '../../com
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
-import { AT, addressOf, MergeCommands, RequestHead, read } from './parts.js'
+import { AT, addressOf, read } from './address.js'
+import { RequestHead } from './head.js'
+import { MergeCommands } from './merge-commands.js'
 
 const lines = (take: Take, branch: string): [Take, ComponentChildren] => [
   take,
@@ -145,7 +147,7 @@ export const conflictsPage = page({
                   </fieldset>
                 )
               })}
-              <TextField {...f.message} label="Message of the commit" rows={2} value={`Merge branch '${target_branch}' into '${source_branch}'`} />
+              <TextField {...f.message} label="Commit message" rows={2} value={`Merge branch '${target_branch}' into '${source_branch}'`} />
               <Submit label={`Commit to ${source_branch}`} />
             </FormTag>
           )}
@@ -162,6 +164,6 @@ export const conflictsForm = form({
   on: conflictsPage,
   async submit({ ctx, caller, subject, input: { files, ...given } }) {
     await resolveConflicts(ctx, caller, subject, { ...given, files: Object.values(files) })
-    return new Redirect(addressOf(subject), { notice: 'The conflicts are resolved.' })
+    return new Redirect(addressOf(subject), { notice: 'Conflicts resolved.' })
   },
 })

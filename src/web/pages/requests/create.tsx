@@ -5,8 +5,8 @@ import { pathNumber } from '../../../access/path-number.js'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { conflict, invalidRecord, nullOnFailure } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { squashesByDefault } from '../../../rules/squash.js'
@@ -16,21 +16,21 @@ import { completeMergeRequest } from '../../../services/issuables/merge-requests
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { branchExists } from '../../../services/repository/branches.js'
-import { shortId } from '../../components/code.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { diffFiles } from '../../components/diff/diff-tables.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
+import { checkVersion, Version } from '../../components/editor/version.js'
+import { shortId } from '../../components/files/code.js'
+import { titleOf } from '../../components/files/commit.js'
 import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
+import { assigneeOf, type Choices, choicesFor, Suggestions } from '../../components/issuable/choices.js'
+import { LabelFields, labelNames } from '../../components/issuable/labels.js'
+import { TemplateForm, templateNamed, templatesOf } from '../../components/issuable/templates.js'
 import { Row, Rows } from '../../components/list.js'
-import { checkVersion, Version } from '../../components/stale.js'
 import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { diffFiles } from '../code/diff-tables.js'
-import { titleOf } from '../code/revision.js'
-import { LabelFields, labelNames } from '../planning/issue.js'
-import { assigneeOf, type Choices, choicesFor, Suggestions } from '../planning/people.js'
-import { TemplateForm, templateNamed, templatesOf } from '../planning/templates.js'
-import { AT, addressOf, within } from './parts.js'
+import { AT, addressOf, within } from './address.js'
 
 /** Commits and changed lines that are shown before a merge request is opened. */
 const MAX_COMMITS = 50
@@ -134,7 +134,7 @@ const SharedFields = ({ view, fields: f, target, values, choices }: FieldsProps)
       )}
       <Checkbox
         {...f.force_remove_source_branch}
-        label="Delete the source branch with the merge"
+        label="Delete source branch when merge request is accepted"
         checked={values.force_remove_source_branch === true}
       />
     </>
@@ -193,16 +193,16 @@ export const newMergeRequestPage = page({
           </p>
         )}
         <div class="columns">
-          <Field {...f.source_branch} label="From the branch" value={sourceBranch} />
+          <Field {...f.source_branch} label="Source branch" value={sourceBranch} />
           {targets.length > 1 && (
             <SelectField
               {...f.target_project_id}
-              label="Into the project"
+              label="Target project"
               value={String(target.project.id)}
               choices={targets.map(({ id, fullPath }) => ({ value: String(id), label: fullPath }))}
             />
           )}
-          <Field {...f.target_branch} label="Into the branch" value={targetBranch} />
+          <Field {...f.target_branch} label="Target branch" value={targetBranch} />
         </div>
         <Submit label={hasSource ? 'Change branches' : 'Continue'} class={hasSource ? '' : 'primary'} />
       </form>
@@ -318,7 +318,7 @@ export const newMergeRequestForm = form({
       target_branch,
       target_project_id: target.project.id,
     })
-    return new Redirect(`${within(target)}/${made.request.iid}`, { notice: 'The merge request is open.' })
+    return new Redirect(`${within(target)}/${made.request.iid}`, { notice: 'Merge request created.' })
   },
 })
 
@@ -357,7 +357,7 @@ export const editMergeRequestPage = page({
                 { label: 'Description', text: request.description },
               ]}
             />
-            {request.state === 'opened' && <Field {...f.target_branch} label="Into the branch" value={request.target_branch} />}
+            {request.state === 'opened' && <Field {...f.target_branch} label="Target branch" value={request.target_branch} />}
             <SharedFields view={view} fields={f} target={subject} values={values} choices={choices} />
             <Submit label="Save changes" />
           </EditorForm>
@@ -381,7 +381,7 @@ export const requestChange = form({
       if (subject.request.state === 'merged') throw conflict('The merge request is merged')
       await updateMergeRequestWithCommands(ctx, caller, subject, { state_event })
       return new Redirect(addressOf(subject), {
-        notice: state_event === 'close' ? 'The merge request is closed.' : 'The merge request is open again.',
+        notice: state_event === 'close' ? 'Merge request closed.' : 'Merge request reopened.',
       })
     }
     const isMoved = target_branch !== undefined && target_branch !== subject.request.target_branch
@@ -391,6 +391,6 @@ export const requestChange = form({
       ...(isMoved && { target_branch }),
       check: (before) => checkVersion(version, before.title, before.description),
     })
-    return new Redirect(addressOf(subject), { notice: 'The merge request is changed.' })
+    return new Redirect(addressOf(subject), { notice: 'Merge request updated.' })
   },
 })

@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import { oneOf, opt, orDefault, str } from '../../../http/params.js'
 import type { DraftNote } from '../../../services/notes/drafts.js'
-import { type DiscussionParts, Excerpt, noteText, pageWith, placeIn, unsent, wasSent } from '../../components/discussion.js'
-import { Editor, EditorForm } from '../../components/editor.js'
+import { pageWith, unsent, wasSent } from '../../components/discussion/asked.js'
+import { noteText } from '../../components/discussion/fields.js'
+import type { DiscussionParts } from '../../components/discussion/shown.js'
+import { Excerpt, placeIn } from '../../components/discussion/thread.js'
+import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { ActionButton, Hidden, Submit } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
@@ -110,11 +113,11 @@ export function ReviewBox({
           <Hidden {...f.sha} value={head ?? ''} />
           <Editor {...f.summary} within="review" label="Summary of the review" rows={3} project={project} />
           <div class="toolbar">
-            <Submit label="Send review" />
+            <Submit label="Submit review" />
             {mayApprove && <Submit label="Send review and approve" name={f.verdict.name} value="approve" class="" />}
           </div>
         </EditorForm>
-        <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard the review" class="danger" />
+        <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard review" class="danger" />
       </div>
     </section>
   )

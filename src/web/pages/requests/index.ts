@@ -1,5 +1,5 @@
 import type { Form, Page } from '../../page.js'
-import { requestChangesPage } from './changes.js'
+import { requestChangesPage } from './changes/show.js'
 import { conflictsForm, conflictsPage } from './conflicts.js'
 import { editMergeRequestPage, newMergeRequestForm, newMergeRequestPage, requestChange } from './create.js'
 import { mergeRequestsPage, requestsChange } from './list.js'

@@ -4,21 +4,22 @@ import type { SignedIn } from '../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../access/merge-requests.js'
 import type { Context } from '../../../context.js'
 import { detailedStatus } from '../../../entities/issuables/merge-request.js'
+import * as documented from '../../../http/documented.js'
 import { bool, orDefault, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { isDraft } from '../../../rules/draft.js'
 import { isSquashed } from '../../../rules/squash.js'
 import { mergeMessage, squashMessage } from '../../../services/issuables/merge-requests/merging/messages.js'
 import { type BranchOptions, branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
 import { completeMergeRequest, type SingleMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
 import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
-import { PipelineBadge, shortId } from '../../components/code.js'
+import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
-import { addressOf, MergeCommands, mayRebase } from './parts.js'
+import { addressOf } from './address.js'
+import { MergeCommands } from './merge-commands.js'
 
 export interface Merging {
   record: SingleMergeRequest
@@ -100,7 +101,7 @@ function Open(props: BoxProps) {
           <>
             <p>{record.request.merge_user_id === view.viewer?.id ? 'You have asked for this.' : 'Somebody who may merge has asked for this.'}</p>
             {(can_merge || request.author_id === view.viewer?.id) && (
-              <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label="Cancel the automatic merge" into="merge" />
+              <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label="Cancel automatic merge" into="merge" />
             )}
           </>
         ) : (
@@ -110,7 +111,7 @@ function Open(props: BoxProps) {
           {approvals.user_can_approve && !approvals.user_has_approved && (
             <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
           )}
-          {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Take back my approval" />}
+          {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Revoke approval" />}
           {branches.source && mayRebase(request, false) && record.rules.merge_method === 'merge' && (
             <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
           )}
@@ -245,16 +246,14 @@ function MergeForm({ record, messages, view, subject, status }: BoxProps & { sta
       />
       <details>
         <summary>Edit the message</summary>
-        {messages?.merge != null && <TextField {...f.commit_message} label="Message of the merge commit" rows={5} value={messages.merge} />}
-        {messages?.squash != null && (
-          <TextField {...f.squash_commit_message} label="Message of the squashed commit" rows={4} value={messages.squash} />
-        )}
+        {messages?.merge != null && <TextField {...f.commit_message} label="Merge commit message" rows={5} value={messages.merge} />}
+        {messages?.squash != null && <TextField {...f.squash_commit_message} label="Squash commit message" rows={4} value={messages.squash} />}
       </details>
       <div class="toolbar">
         {status === 'mergeable' && <Submit label="Merge" />}
         {waits && (
           <Submit
-            label="Merge when the pipeline succeeds"
+            label="Merge when pipeline succeeds"
             name={f.merge_when_pipeline_succeeds.name}
             value="true"
             class={status === 'mergeable' ? '' : 'primary'}
@@ -324,3 +323,7 @@ function SourceBranch({ branches, view, subject }: Pick<BoxProps, 'branches' | '
     return <ActionButton view={view} action={`${at}/source_branch`} method="DELETE" label="Delete branch" what={source_branch} class="danger" />
   return branches.restorable ? <ActionButton view={view} action={`${at}/source_branch`} label="Restore branch" what={source_branch} /> : null
 }
+
+/** Whether a rebase is offered: the source branch is behind, there are no conflicts, and none is going on (WB-414). */
+export const mayRebase = ({ state, behind_target, merge_status, rebase_user_id }: MergeRequestSubject['request'], unrelated: boolean): boolean =>
+  state === 'opened' && behind_target && (unrelated || merge_status !== 'cannot_be_merged') && rebase_user_id === null

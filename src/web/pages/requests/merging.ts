@@ -13,11 +13,11 @@ import { approve, unapprove } from '../../../services/issuables/merge-requests/w
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
 import { createBranch, deleteBranch } from '../../../services/repository/branches.js'
 import { revert } from '../../../services/repository/commits/pick.js'
-import { shortId } from '../../components/code.js'
-import { checkVersion } from '../../components/stale.js'
+import { checkVersion } from '../../components/editor/version.js'
+import { shortId } from '../../components/files/code.js'
 import { form, Redirect } from '../../page.js'
-import { merge, pick } from './merge-box.js'
-import { AT, addressOf, mayRebase, read, within } from './parts.js'
+import { AT, addressOf, read, within } from './address.js'
+import { mayRebase, merge, pick } from './merge-box.js'
 import { mergeRequestPage } from './show.js'
 
 const updates = onMergeRequest('update_merge_request')
@@ -62,7 +62,7 @@ export const mergeCancellation = form({
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
     await cancelAutomaticMerge(ctx, caller, subject)
-    return new Redirect(addressOf(subject), { notice: 'The automatic merge is canceled.' })
+    return new Redirect(addressOf(subject), { notice: 'Automatic merge canceled.' })
   },
 })
 
@@ -73,7 +73,7 @@ export const requestRebase = form({
   async submit({ ctx, caller, subject }) {
     if (!mayRebase(subject.request, await isUnrelated(ctx, subject.request))) throw conflict('The merge request cannot be rebased at the moment')
     await startRebase(ctx, caller, subject)
-    return new Redirect(addressOf(subject), { notice: 'The rebase has begun.' })
+    return new Redirect(addressOf(subject), { notice: 'Rebase started.' })
   },
 })
 
@@ -89,8 +89,8 @@ const approving = (name: 'approve' | 'unapprove', notice: string) =>
     },
   })
 
-export const requestApproval = approving('approve', 'You have approved this.')
-export const requestUnapproval = approving('unapprove', 'Your approval is taken back.')
+export const requestApproval = approving('approve', 'Merge request approved.')
+export const requestUnapproval = approving('unapprove', 'Approval revoked.')
 
 /** Ticks a task of the description, if that has not changed since the page was made (WB-107). */
 export const requestTasks = form({

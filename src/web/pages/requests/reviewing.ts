@@ -11,15 +11,17 @@ import { baseShaOf, type GivenPosition } from '../../../services/notes/positions
 import { applySuggestions } from '../../../services/notes/suggestions.js'
 import { noteWithCommands } from '../../../services/quick-actions/notes.js'
 import { sendReview } from '../../../services/quick-actions/review.js'
-import { shortId } from '../../components/code.js'
 import { fileAnchor } from '../../components/diff/diff.js'
-import { noteText, selectedSuggestions } from '../../components/discussion.js'
+import { noteText, selectedSuggestions } from '../../components/discussion/fields.js'
+import { noteForms, reactionForm } from '../../components/discussion/forms.js'
+import { shortId } from '../../components/files/code.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
-import { noteForms, reactionForm } from '../planning/notes.js'
-import { changesInput, lineText, requestChangesPage } from './changes.js'
+import { AT, addressOf, read } from './address.js'
+import { changesInput } from './changes/address.js'
+import { lineText } from './changes/new-comment.js'
+import { requestChangesPage } from './changes/show.js'
 import { review } from './drafts.js'
-import { AT, addressOf, read } from './parts.js'
 import { mergeRequestPage } from './show.js'
 
 const writes = onMergeRequest('create_note')
@@ -127,7 +129,7 @@ export const draftRemoval = form({
   input: z.object({ draft_id, back }),
   async submit({ ctx, caller, subject, input }) {
     await deleteDraft(ctx, caller, aboutMergeRequest(subject).noteable, input.draft_id)
-    return new Redirect(localPath(input.back, addressOf(subject)), { notice: 'The draft is deleted.' })
+    return new Redirect(localPath(input.back, addressOf(subject)), { notice: 'Draft deleted.' })
   },
 })
 
@@ -137,7 +139,7 @@ export const reviewRemoval = form({
   access: writes,
   async submit({ ctx, caller, subject }) {
     await discardDrafts(ctx, caller, aboutMergeRequest(subject).noteable)
-    return new Redirect(addressOf(subject), { notice: 'The review is discarded.' })
+    return new Redirect(addressOf(subject), { notice: 'Review discarded.' })
   },
 })
 
@@ -150,7 +152,7 @@ export const reviewSending = form({
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { summary, verdict, sha } }) {
     await sendReview(ctx, caller, subject, { summary, ...(verdict && { approves: sha }) })
-    return new Redirect(addressOf(subject), { notice: verdict ? 'The review is sent, and you have approved this.' : 'The review is sent.' })
+    return new Redirect(addressOf(subject), { notice: verdict ? 'Review submitted, and merge request approved.' : 'Review submitted.' })
   },
 })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, type GroupSubject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, date, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { addDeployKey, getDeployKey, listDeployKeys, removeDeployKey, updateDeployKey } from '../../../services/projects/deploy-keys.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken } from '../../../services/projects/deploy-tokens.js'
 import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'

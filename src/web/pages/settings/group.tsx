@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Access } from '../../../access/access.js'
 import { type GroupSubject, getGroupFor, getGroupOrDeletedFor, onGroupOrDeletedSignedIn, onGroupSignedIn } from '../../../access/rules.js'
 import { Failure, forbidden, invalidRecord } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, file, int, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { asPath } from '../../../lib/numeric-id.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { formerPath } from '../../../rules/path.js'
@@ -13,21 +13,20 @@ import { listGroups } from '../../../services/groups/list.js'
 import { updateGroup } from '../../../services/groups/update.js'
 import { deleteGroup, restoreGroup } from '../../../services/operations/group-deletion.js'
 import { transferGroup } from '../../../services/operations/group-transfer.js'
-import { PictureField, pictureOf } from '../../components/avatar.js'
 import { ActionButton, Checkbox, DataList, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
-import { GroupRows } from '../../components/groups.js'
 import { Pager } from '../../components/list.js'
+import { PictureField, pictureOf } from '../../components/people/avatar.js'
+import { GroupRows } from '../../components/projects/group-rows.js'
+import { visibilityChoices } from '../../components/projects/visibility.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
-import { visibilityChoices } from '../../components/visibility.js'
 import { fieldsOf } from '../../fields.js'
 import { GroupLayout } from '../../layout/group.js'
 import { GroupSettings } from '../../layout/manage.js'
-import { homeOfGroup } from '../../links.js'
+import { DELETED_PROJECTS, homeOfGroup } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { onGroupPage } from '../people/user.js'
-import { Confirmed, checkTyped, confirmation } from './parts.js'
-import { REMOVED } from './removed.js'
+import { onGroupPage } from '../../subjects.js'
+import { Confirmed, checkTyped, confirmation } from './deletion.js'
 
 const manage = onGroupSignedIn('manage_group')
 const titled = (title: string, { group }: GroupSubject) => `${title} · ${group.full_path}`
@@ -99,7 +98,7 @@ export const groupGeneralPage = page({
             <Submit label="Save changes" />
           </FormTag>
           {group.avatar && (
-            <ActionButton view={view} action={`${homeOfGroup(subject)}/-/avatar`} method="DELETE" label="Remove the picture" class="danger" />
+            <ActionButton view={view} action={`${homeOfGroup(subject)}/-/avatar`} method="DELETE" label="Remove avatar" class="danger" />
           )}
         </GroupSettings>
       ),
@@ -117,7 +116,7 @@ export const groupGeneralForm = form({
   async submit({ ctx, caller, subject, input: { group } }) {
     const { avatar, visibility_level, ...rest } = group
     await updateGroup(ctx, caller, subject, { ...rest, visibility: visibility_level, avatar: pictureOf(avatar) })
-    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The settings are saved.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'Settings updated.' })
   },
 })
 
@@ -127,7 +126,7 @@ export const groupAvatarRemoval = form({
   access: manage,
   async submit({ ctx, caller, subject }) {
     await updateGroup(ctx, caller, subject, { avatar: null })
-    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'The picture is removed.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'Avatar removed.' })
   },
 })
 
@@ -225,7 +224,7 @@ export const permissionsForm = form({
     const hours = group.two_factor_grace_period.trim()
     if (!/^\d{1,4}$/.test(hours) || Number(hours) > MAX_GRACE) throw invalidRecord({ two_factor_grace_period: [`must be from 0 to ${MAX_GRACE}`] })
     await updateGroup(ctx, caller, subject, { ...group, two_factor_grace_period: Number(hours) })
-    return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: 'The permissions are saved.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: 'Permissions updated.' })
   },
 })
 
@@ -342,7 +341,7 @@ export const groupPathForm = form({
   async submit({ ctx, caller, subject, input }) {
     await updateGroup(ctx, caller, subject, { path: input.group.path.trim() })
     const moved = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'The path is changed.' })
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'Path updated.' })
   },
 })
 
@@ -363,7 +362,7 @@ export const groupTransferForm = form({
           })
     await transferGroup(ctx, caller, subject, target, (reason) => refuse(`is refused. ${reason}`))
     const moved = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'The group is transferred.' })
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'Group transferred.' })
   },
 })
 
@@ -376,7 +375,7 @@ export const groupRemoval = form({
   async submit({ ctx, subject, input }) {
     checkTyped(input.full_path, subject.group.full_path)
     await deleteGroup(ctx, subject, { permanently_remove: input.permanently_remove })
-    return new Redirect(REMOVED, { notice: `The group ${formerPath(subject.group.full_path)} is deleted.` })
+    return new Redirect(DELETED_PROJECTS, { notice: `The group ${formerPath(subject.group.full_path)} is deleted.` })
   },
 })
 
@@ -387,6 +386,6 @@ export const groupRestoration = form({
   async submit({ ctx, caller, subject }) {
     await restoreGroup(ctx, subject.group.id)
     const restored = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(homeOfGroup(restored), { notice: 'The group is restored.' })
+    return new Redirect(homeOfGroup(restored), { notice: 'Group restored.' })
   },
 })

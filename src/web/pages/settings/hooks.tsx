@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, list as listed, oneOf, orDefault, paging, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { getAttempt, type HookAttempt, listAttempts, resend } from '../../../services/hooks/attempts.js'
 import { triggerOf } from '../../../services/hooks/event.js'
 import { createHook, deleteHook, getHook, HOOK_EVENTS, type Hook, type HookEvent, listHooks, updateHook } from '../../../services/hooks/hooks.js'
 import { TRIGGERS, testHook } from '../../../services/hooks/samples.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
-import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { HookState, Outcome } from '../../components/hooks/hook-state.js'
+import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -67,7 +68,7 @@ const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>
         value={hook?.push_events_branch_filter}
         hint="A name, or a pattern such as release/*. Empty: all."
       />
-      <Checkbox {...f.enable_ssl_verification} label="Verify the certificate of the receiver" checked={hook?.enable_ssl_verification ?? true} />
+      <Checkbox {...f.enable_ssl_verification} label="Enable SSL verification" checked={hook?.enable_ssl_verification ?? true} />
     </>
   )
 }
@@ -85,20 +86,6 @@ function attributesOf(kind: Place<unknown>['kind'], { token, events, ...rest }: 
   const switches = Object.fromEntries(eventsFor(kind).map(([event]) => [event, events.includes(event)]))
   return { ...rest, token: token === '' ? undefined : token, events: switches }
 }
-
-/** What the receiver has answered to a delivery. */
-export const Outcome = ({ attempt }: { attempt: HookAttempt['attempt'] }) => {
-  const succeeded = attempt.status !== null && attempt.status >= 200 && attempt.status < 300
-  return <Badge kind={succeeded ? 'success' : 'danger'}>{attempt.status === null ? 'no answer' : String(attempt.status)}</Badge>
-}
-
-/** Whether deliveries to a hook go well. */
-export const HookState = ({ hook, now }: { hook: Hook; now: Date }) =>
-  hook.disabled_until && hook.disabled_until > now ? (
-    <Badge kind="danger">paused after failures</Badge>
-  ) : hook.recent_failures > 0 ? (
-    <Badge kind="waiting">failing</Badge>
-  ) : null
 
 const sample = z.object({ trigger: oneOf(TRIGGERS) })
 
@@ -272,7 +259,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     on: hookPage,
     async submit({ ctx, subject, input }) {
       await updateHook(ctx, of.source(subject), input.hook_id, attributesOf(of.kind, input.hook))
-      return new Redirect(`${list(subject)}/${input.hook_id}/edit`, { notice: 'The webhook is changed.' })
+      return new Redirect(`${list(subject)}/${input.hook_id}/edit`, { notice: 'Webhook updated.' })
     },
   })
 
@@ -283,7 +270,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     input: z.object(byId),
     async submit({ ctx, subject, input }) {
       await deleteHook(ctx, of.source(subject), input.hook_id)
-      return new Redirect(list(subject), { notice: 'The webhook is deleted.' })
+      return new Redirect(list(subject), { notice: 'Webhook deleted.' })
     },
   })
 

@@ -18,26 +18,21 @@ import {
 import { groupHooks, projectHooks } from './hooks.js'
 import { groupMembers, projectMembers } from './members.js'
 import { newGroupForm, newGroupPage, newProjectForm, newProjectPage } from './new.js'
+import { advancedPage } from './project/advanced.js'
 import {
-  advancedPage,
   archiveForm,
-  avatarRemoval,
   exportForm,
-  featuresForm,
-  featuresPage,
   forkRelationRemoval,
-  generalForm,
-  generalPage,
   housekeepingForm,
-  mergeRulesForm,
-  mergeRulesPage,
   pathForm,
   projectRemoval,
   projectRestoration,
-  settingsPage,
   transferForm,
   unarchiveForm,
-} from './project.js'
+} from './project/advanced-forms.js'
+import { featuresForm, featuresPage } from './project/features.js'
+import { avatarRemoval, generalForm, generalPage, settingsPage } from './project/general.js'
+import { mergeRulesForm, mergeRulesPage } from './project/merge-requests.js'
 import {
   branchProtection,
   branchProtectionChange,
@@ -48,7 +43,6 @@ import {
   tagProtection,
   tagUnprotection,
 } from './protection.js'
-import { removedPage } from './removed.js'
 import { groupShares, projectShares } from './shares.js'
 import { groupVariables, projectVariables } from './variables.js'
 
@@ -109,7 +103,6 @@ export const settings: readonly (Page | Form)[] = [
   protectedTagsPage,
   tagProtection,
   tagUnprotection,
-  removedPage,
   ...projectShares,
   ...groupShares,
   ...projectVariables,

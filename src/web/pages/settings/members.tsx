@@ -16,13 +16,13 @@ import {
 } from '../../../services/groups/members.js'
 import { findUserByName } from '../../../services/identity/users.js'
 import { ActionButton, Field, FormFaults, FormTag, Options, SelectField, Submit } from '../../components/form.js'
-import { levelChoices, levelName } from '../../components/levels.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { PersonLink } from '../../components/people/person-link.js'
+import { levelChoices, levelName } from '../../components/projects/levels.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { PersonLink } from '../planning/parts.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 import { sharesSection } from './shares.js'
 
@@ -274,7 +274,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     input: z.object(byUser),
     async submit({ ctx, caller, subject, input }) {
       await denyRequest(ctx, of.memberSource(subject), caller, input.user_id, true)
-      return new Redirect(list(subject), { notice: 'The request is denied.' })
+      return new Redirect(list(subject), { notice: 'Request denied.' })
     },
   })
 

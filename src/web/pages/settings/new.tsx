@@ -3,8 +3,8 @@ import type { SignedIn } from '../../../access/actor.js'
 import { getGroupFor, signedIn } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { forbidden, invalidRecord, nullOnFailure } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, file, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { pathFromName } from '../../../rules/path.js'
 import { VISIBILITIES, VISIBILITY_LEVEL, visibilityName } from '../../../rules/visibility.js'
 import { groupsToCreateIn } from '../../../services/groups/creatable.js'
@@ -13,8 +13,8 @@ import { createProject, type NewProject } from '../../../services/projects/creat
 import { listProjects } from '../../../services/projects/list.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { Checkbox, type Choice, DataList, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
-import { projectsOf } from '../../components/projects.js'
-import { visibilityChoices } from '../../components/visibility.js'
+import { projectsOf } from '../../components/projects/project-rows.js'
+import { visibilityChoices } from '../../components/projects/visibility.js'
 import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -140,7 +140,7 @@ export const newProjectPage = page({
             {way === 'blank' && (
               <Checkbox
                 {...f.initialize_with_readme}
-                label="Begin with a README"
+                label="Initialize repository with a README"
                 hint="So that it can be cloned at once. Leave it out to push a repository that exists."
                 checked
               />
@@ -256,6 +256,6 @@ export const newGroupForm = form({
     const given = { name: name.trim(), path: path.trim() || pathFromName(name.trim()), description, parent_id, visibility: visibility_level }
     const id = await createGroup(ctx, caller, given)
     const { group: made } = await getGroupFor(ctx, caller, String(id))
-    return new Redirect(`/groups/${inUrl(made.full_path)}`, { notice: 'The group is created.' })
+    return new Redirect(`/groups/${inUrl(made.full_path)}`, { notice: 'Group created.' })
   },
 })

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { bool, oneOfNumbers, opt, orDefault, paging, rowId, searchText } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import {
   changeProtectedBranch,
   listProtectedBranches,
@@ -43,10 +43,10 @@ const BranchFields = ({ fields: f, entry }: { fields: Fields<z.infer<typeof bran
   return (
     <>
       <div class="columns">
-        <SelectField {...f.merge_access_level} label="Who merges" value={String(entry?.merge_level ?? 40)} choices={WHO} />
-        <SelectField {...f.push_access_level} label="Who pushes" value={String(entry?.push_level ?? 40)} choices={WHO} />
+        <SelectField {...f.merge_access_level} label="Allowed to merge" value={String(entry?.merge_level ?? 40)} choices={WHO} />
+        <SelectField {...f.push_access_level} label="Allowed to push" value={String(entry?.push_level ?? 40)} choices={WHO} />
       </div>
-      <Checkbox {...f.allow_force_push} label="Those who push may force push" checked={entry?.allow_force_push ?? false} />
+      <Checkbox {...f.allow_force_push} label="Allowed to force push" checked={entry?.allow_force_push ?? false} />
     </>
   )
 }
@@ -201,7 +201,7 @@ export const protectedTagsPage = page({
           <FormTag view={view} action={at}>
             <FormFaults view={view} />
             <Field {...f.name} label="Tag" hint="A name, or a pattern such as v*." />
-            <SelectField {...f.create_access_level} label="Who creates" value="40" choices={WHO} />
+            <SelectField {...f.create_access_level} label="Allowed to create" value="40" choices={WHO} />
             <Submit label="Protect" />
           </FormTag>
         </ProjectSettings>

@@ -4,15 +4,15 @@ import type { SignedIn } from '../../../access/actor.js'
 import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { Failure, invalidRecord, notFound } from '../../../failures.js'
+import * as documented from '../../../http/documented.js'
 import { clearableDate, oneOfNumbers, opt, orDefault, rowId } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { listGroups } from '../../../services/groups/list.js'
 import { changeGroupShare, listGroupShares, type NewShare, shareGroup, unshareGroup } from '../../../services/groups/shares.js'
 import { loadProject } from '../../../services/projects/load.js'
 import { changeShare, shareProject, unshareProject } from '../../../services/projects/shares.js'
 import { ActionButton, DataList, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
-import { levelChoices, levelName } from '../../components/levels.js'
 import { Row, Rows } from '../../components/list.js'
+import { levelChoices, levelName } from '../../components/projects/levels.js'
 import { dayText } from '../../components/time.js'
 import { type Fields, fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
@@ -132,13 +132,7 @@ interface FieldsProps {
 const ShareFields = ({ fields: f, levels, hint, share }: FieldsProps) => {
   return (
     <>
-      <SelectField
-        {...f.group_access}
-        label="Highest role"
-        value={String(share?.group_access_level ?? 30)}
-        choices={levelChoices(levels)}
-        hint={hint}
-      />
+      <SelectField {...f.group_access} label="Max role" value={String(share?.group_access_level ?? 30)} choices={levelChoices(levels)} hint={hint} />
       <Field {...f.expires_at} label="Until" value={share?.expires_at} hint="Empty: for good." />
     </>
   )
@@ -228,7 +222,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     on: sharePage,
     async submit({ ctx, subject, input: { group_id, share } }) {
       await act.change(ctx, subject, { group_id, ...share })
-      return new Redirect(members(subject), { notice: 'The share is changed.' })
+      return new Redirect(members(subject), { notice: 'Share updated.' })
     },
   })
 

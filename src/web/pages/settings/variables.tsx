@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { bool, orDefault, paging, str } from '../../../http/params.js'
-import * as documented from '../../../http/texts.js'
 import { createVariable, deleteVariable, getVariable, listVariables, updateVariable } from '../../../services/projects/variables.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import type { VNode } from 'preact'
+import { renderToString } from 'preact-render-to-string'
+import type { Context } from '../../../context.js'
+import type { FileDiff } from '../../../git/types.js'
+import type { Steps } from '../../../lib/async/slices.js'
+import type { PageView } from '../../page.js'
+import { RenderedPart, renderInParts } from '../../page-part.js'
+import {
+  type Beside,
+  countsOf,
+  DiffFiles,
+  type DiffProps,
+  type DiffTable,
+  fileAnchor,
+  haveHidden,
+  isNumbered,
+  type Line,
+  linesOf,
+  ParallelRows,
+  pairsOf,
+  UnifiedRows,
+} from './diff.js'
+import { aBudget, type Budget, changedWords, withoutSpace } from './diff-marks.js'
+
+/** Rows that are rendered in one step. */
+const STEP = 50
+
+/** The files whose lines are beyond what a page shows; the first one that is not too long itself is always shown. */
+export function filesBeyond(files: FileDiff[], most: number): ReadonlySet<FileDiff> {
+  const beyond = new Set<FileDiff>()
+  let lines = 0
+  for (const file of files) {
+    const own = countLines(file.diff)
+    if (own > most || (lines > 0 && lines + own > most)) beyond.add(file)
+    else lines += own
+  }
+  return beyond
+}
+
+function countLines(text: string): number {
+  let lines = 0
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++
+  return lines
+}
+
+/** Says that the lines of a file are not on this page, with a link to them. */
+export const LeftOut = ({ file, to }: { file: FileDiff; to: string | null }) => (
+  <p class="note">
+    {countLines(file.diff)} lines are not shown here.{' '}
+    {to && (
+      <a href={to} data-into={fileAnchor(file.new_path)} aria-label={`Show them: the changes of ${file.new_path}`}>
+        Show them
+      </a>
+    )}
+  </p>
+)
+
+/** The most lines of a page of changes, and of one file alone (WB-371). */
+const MAX_LINES = 1_500
+const MAX_LINES_OF_ONE = 20_000
+
+/** The files that a page of a commit or a comparison shows: all of them, or the one that its address names. */
+export function shownFiles(view: PageView, files: FileDiff[], only: string | undefined) {
+  const own = only === undefined ? [] : files.filter(({ new_path }) => fileAnchor(new_path) === only)
+  const isOne = own.length > 0
+  const shown = isOne ? own : files
+  let beyond: ReadonlySet<FileDiff> | undefined
+  const isBeyond = (file: FileDiff) => {
+    beyond ??= filesBeyond(shown, isOne ? MAX_LINES_OF_ONE : MAX_LINES)
+    return beyond.has(file)
+  }
+  const [path = '', query = ''] = view.address.split('?', 2)
+  const to = (anchor: string | null) => {
+    const parameters = new URLSearchParams(query)
+    if (anchor) parameters.set('only', anchor)
+    else parameters.delete('only')
+    return `${view.links.prefix}${path}?${parameters}`
+  }
+  return {
+    files: shown,
+    /** Leads back to all files. */
+    all: isOne && (
+      <p>
+        <a href={to(null)}>All files</a>
+      </p>
+    ),
+    instead: (file: FileDiff) => (isBeyond(file) ? <LeftOut file={file} to={isOne ? null : to(fileAnchor(file.new_path))} /> : null),
+  }
+}
+
+/**
+ * The changes of files; their lines are rendered in slices, and kept if nothing stands under them (WB-370). With a key,
+ * which says all that makes them, they are kept as a whole.
+ */
+export async function diffFiles(ctx: Context, props: DiffProps, key: unknown[] | null = null): Promise<VNode> {
+  if (!key) return tablesOf(ctx, props)
+  const name = keyOf(key)
+  let kept = ctx.caches.changes.get(name)
+  if (!kept) {
+    kept = await renderInParts(ctx.cpu.slices, await tablesOf(ctx, props))
+    ctx.caches.changes.set(name, kept)
+  }
+  return <RenderedPart part={kept} />
+}
+
+async function tablesOf(ctx: Context, props: DiffProps) {
+  const budget = aBudget()
+  const tables: DiffTable[] = []
+  for (const file of props.files) tables.push(await tableOf(ctx, props, file, budget))
+  return <DiffFiles {...props} tables={tables} />
+}
+
+async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: Budget): Promise<DiffTable> {
+  const { whole, review, parallel, ignoreSpace = false } = props
+  if (given.diff === '') return { added: 0, removed: 0, rows: '', hidden: false }
+  const file = whole?.new_path === given.new_path ? whole : given
+  const isLeft = Boolean(review?.instead(given))
+  const form = review?.formOf(given) ?? null
+  const isPlain = isLeft || (review?.isPlain(given) ?? true)
+  const key = isPlain && keyOf([file.new_path, file.diff, ...(isLeft ? [] : [parallel, ignoreSpace, form])])
+  const kept = key ? ctx.caches.diffTables.get(key) : undefined
+  if (kept) return kept
+  const isShort = budget.isShort
+  budget.isShort = false
+  const beside: Beside = {
+    formOf: (line) => (isNumbered(line) && review?.mayComment(given, line) ? form : null),
+    under: (line) => review?.under(given, line) ?? null,
+  }
+  const table = isLeft
+    ? await ctx.cpu.slices.run(() => ({ ...countsOf(linesOf(given.diff)), rows: '', hidden: false }))
+    : await ctx.cpu.slices.steps(() => rendered(file, { parallel, ignoreSpace, beside, budget }))
+  // less marked for what other files of the page have used up, it is not what its key says
+  if (key && !budget.isShort) ctx.caches.diffTables.set(key, table)
+  budget.isShort ||= isShort
+  return table
+}
+
+/** The lines that a thread was about, which are kept: a page may show a hundred of them. */
+export function excerptRows({ caches: { diffTables } }: Context, excerpt: string): string {
+  const key = keyOf([excerpt])
+  const kept = diffTables.get(key)
+  if (kept) return kept.rows
+  const lines = linesOf(excerpt).filter(({ kind }) => kind !== 'hunk')
+  const rows = renderToString(<UnifiedRows lines={lines} />)
+  diffTables.set(key, { ...countsOf(lines), rows, hidden: false })
+  return rows
+}
+
+const keyOf = (parts: unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64')
+
+interface Options {
+  parallel: boolean
+  ignoreSpace: boolean
+  beside: Beside
+  budget: Budget
+}
+
+function* rendered(file: FileDiff, { parallel, ignoreSpace, beside, budget }: Options): Steps<DiffTable> {
+  yield
+  const all = linesOf(file.diff)
+  const lines = ignoreSpace ? withoutSpace(all, budget) : all
+  const words = yield* changedWords(lines, budget)
+  const shared = { words, anchor: fileAnchor(file.new_path), beside }
+  const rows = parallel
+    ? yield* inSteps(pairsOf(lines), (pairs) => <ParallelRows pairs={pairs} {...shared} />)
+    : yield* inSteps<Line>(lines, (part) => <UnifiedRows lines={part} {...shared} />)
+  yield
+  return { ...countsOf(lines), rows, hidden: haveHidden(lines) }
+}
+
+function* inSteps<T>(items: T[], show: (items: T[]) => VNode): Steps<string> {
+  const parts: string[] = []
+  for (let i = 0; i < items.length; i += STEP) {
+    parts.push(renderToString(show(items.slice(i, i + STEP))))
+    yield
+  }
+  return parts.join('')
+}

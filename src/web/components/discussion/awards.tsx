@@ -1,0 +1,58 @@
+import { emojiOf } from '../../../lib/text/emoji.js'
+import type { NoteAward } from '../../../services/notes/award-emoji.js'
+import type { PageView } from '../../page.js'
+import { FormTag } from '../form.js'
+import type { DiscussionParts } from './shown.js'
+
+const characterOf = (name: string) => emojiOf(name) ?? `:${name}:`
+
+const OFFERED = ['thumbsup', 'thumbsdown', 'smile', 'tada', 'confused', 'heart', 'rocket', 'eyes']
+
+interface AwardsProps extends Pick<DiscussionParts, 'mayAward' | 'back'> {
+  view: PageView
+  action: string
+  awards: Omit<NoteAward, 'note'>[]
+  /** The id of the element that the script replaces. */
+  into: string
+  /** The page that offers emoji; null: this is it. */
+  more: string | null
+}
+
+/** The emoji on something, each of which gives or takes back that of the reader. */
+export function Awards({ view, action, awards, mayAward, back, into, more }: AwardsProps) {
+  const title = ({ people, count, name }: Omit<NoteAward, 'note'>) =>
+    `${people.join(', ')}${count > people.length ? ` and ${count - people.length} more` : ''}: ${name.replaceAll('_', ' ')}`
+  if (!mayAward)
+    return awards.length === 0 ? null : (
+      <p class="awards">
+        {awards.map((award) => (
+          <span key={award.name} class="badge" title={title(award)}>
+            {characterOf(award.name)} {award.count}
+          </span>
+        ))}
+      </p>
+    )
+  const others = OFFERED.filter((name) => !awards.some((award) => award.name === name))
+  const offer = more !== null && (
+    <a href={more} data-into={into} aria-label="React">
+      ☺
+    </a>
+  )
+  if (offer && awards.length === 0) return <p class="awards">{offer}</p>
+  return (
+    <FormTag view={view} action={action} class="awards" attributes={{ 'data-into': into }}>
+      {back && <input type="hidden" name="back" value={back} />}
+      {awards.map((award) => (
+        <button key={award.name} type="submit" name="name" value={award.name} title={title(award)} {...(award.mine && { 'aria-pressed': 'true' })}>
+          {characterOf(award.name)} {award.count}
+        </button>
+      ))}
+      {offer ||
+        others.map((name) => (
+          <button key={name} type="submit" name="name" value={name} aria-label={name.replaceAll('_', ' ')}>
+            {characterOf(name)}
+          </button>
+        ))}
+    </FormTag>
+  )
+}

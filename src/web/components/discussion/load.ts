@@ -1,0 +1,107 @@
+import type { Caller } from '../../../access/actor.js'
+import type { Context } from '../../../context.js'
+import { nullOnFailure } from '../../../failures.js'
+import { opt, rowId, str } from '../../../http/params.js'
+import { mapConcurrently } from '../../../lib/async/concurrency.js'
+import type { NamedLinks } from '../../../lib/text/markdown.js'
+import { partsOfNote } from '../../../rules/reviews/suggestions.js'
+import { linksOfReferences } from '../../../services/markdown/references.js'
+import { awardsOfNotes } from '../../../services/notes/award-emoji.js'
+import { mayResolve } from '../../../services/notes/discussions.js'
+import { type DiscussionRecord, getNote, type NoteRecord } from '../../../services/notes/list.js'
+import type { NoteableSubject } from '../../../services/notes/noteables.js'
+import { type Suggestion, suggestionsOf, suggests } from '../../../services/notes/suggestion-records.js'
+import { linesAt, pushableSource } from '../../../services/notes/suggestions.js'
+import { excerptRows } from '../diff/diff-tables.js'
+import { withinProject } from '../render-text.js'
+import type { DiscussionParts, ShownSuggestion } from './shown.js'
+
+const RENDERED_TOGETHER = 8
+
+/** The forms that a page with a discussion has only when they are asked for (WB-340). */
+export const discussionInput = { edit_note: opt(rowId()), edit_draft: opt(rowId()), react: opt(rowId()), reply: opt(str()) }
+
+interface Given {
+  /** The address of what the notes are about. */
+  at: string
+  discussions: DiscussionRecord[]
+  /** What `discussionInput` asks for. */
+  asked: { edit_note?: number | undefined; edit_draft?: number | undefined; react?: number | undefined; reply?: string | undefined }
+  /** Where the forms lead to afterwards. */
+  back?: string | null
+  head?: string | null
+}
+
+/** What the components of a discussion need, with one statement for each kind of thing (WB-92). */
+export async function discussionParts(
+  ctx: Context,
+  caller: Caller,
+  subject: NoteableSubject,
+  { at, discussions, asked, back = null, head = null }: Given,
+): Promise<DiscussionParts> {
+  const records = discussions.flatMap(({ notes }) => notes)
+  const { noteable } = subject
+  const { user } = caller
+  const mayWrite = user !== null && subject.may('create_note')
+  const [links, awards, [suggested, source], edited] = await Promise.all([
+    linksOfReferences(ctx, { caller, project: subject }, records.map(({ note }) => note.note).join('\n\n')),
+    awardsOfNotes(
+      ctx,
+      caller,
+      noteable.project_id,
+      records.filter(({ note }) => !note.system).map(({ note }) => note.id),
+    ),
+    suggestionsOf(
+      ctx,
+      records.filter(({ note }) => suggests(note)).map(({ note }) => note.id),
+    ).then(async (found) => [found, user && found.size > 0 ? await pushableSource(ctx, { ...caller, user }, subject) : null] as const),
+    asked.edit_note === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, asked.edit_note)),
+  ])
+  // few at a time: the thread that renders lets only so many wait
+  const [texts, suggestions] = await Promise.all([
+    mapConcurrently(RENDERED_TOGETHER, records, async (record) => {
+      const parts = await textOf(ctx, record, suggested.get(record.note.id), links)
+      return [record.note.id, await Promise.all(parts.map((html) => withinProject(ctx, subject, html)))] as const
+    }),
+    mapConcurrently(RENDERED_TOGETHER, [...suggested.keys()], async (id) => {
+      const note = records.find((record) => record.note.id === id)?.note ?? { position: null }
+      const own = suggested.get(id) ?? []
+      const shown = await Promise.all(
+        own.map(async (suggestion): Promise<ShownSuggestion> => ({ suggestion, before: await linesAt(ctx, subject, note, suggestion) })),
+      )
+      return [id, shown] as const
+    }),
+  ])
+  const mayEdit = ({ note }: NoteRecord) => mayWrite && !note.system && (note.author_id === user.id || subject.can('manage_notes'))
+  return {
+    at,
+    project: subject,
+    texts: new Map(texts),
+    awards,
+    suggestions: new Map(suggestions),
+    excerptRows: (excerpt) => excerptRows(ctx, excerpt),
+    mayWrite,
+    mayAward: user !== null && subject.may('award_emoji'),
+    mayReview: mayWrite && subject.request !== null,
+    mayEdit,
+    mayResolve: (record) => mayWrite && mayResolve({ ...caller, user }, subject, record),
+    mayApply: mayWrite && source !== null,
+    editing: edited && mayEdit(edited) ? edited : null,
+    reacting: asked.react ?? null,
+    replying: asked.reply ?? null,
+    draft: asked.edit_draft ?? null,
+    back,
+    head,
+  }
+}
+
+/** The rendered text of a note; in parts if it has suggestions. */
+async function textOf(ctx: Context, { note }: NoteRecord, suggestions: Suggestion[] | undefined, links: NamedLinks): Promise<string[]> {
+  if (!suggestions?.length) return [await ctx.cpu.markdown.html(note.note, links)]
+  const texts = ['']
+  for (const part of partsOfNote(note.note)) {
+    if (typeof part === 'string') texts[texts.length - 1] = await ctx.cpu.markdown.html(part, links)
+    else texts.push('')
+  }
+  return texts
+}

@@ -1,0 +1,44 @@
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { NoteAward } from '../../../services/notes/award-emoji.js'
+import type { NoteRecord } from '../../../services/notes/list.js'
+import type { Suggestion } from '../../../services/notes/suggestion-records.js'
+
+/** A suggestion with the lines that it replaces, where they are known. */
+export interface ShownSuggestion {
+  suggestion: Suggestion
+  before: string[] | null
+}
+
+/** What notes show beside their records, and what the reader may do with them. */
+export interface DiscussionParts {
+  /** The address of what the notes are about, without the prefix of the service. */
+  at: string
+  /** The project of the texts; null for none. */
+  project: ProjectSubject | null
+  /** The rendered texts by the ids of the notes; a text with suggestions is in parts, with one between each two. */
+  texts: ReadonlyMap<number, string[]>
+  awards: ReadonlyMap<number, NoteAward[]>
+  suggestions: ReadonlyMap<number, ShownSuggestion[]>
+  /** The rows of the lines that a thread was about when it began. */
+  excerptRows(excerpt: string): string
+  mayWrite: boolean
+  mayAward: boolean
+  /** Replies can be kept for a review. */
+  mayReview: boolean
+  mayEdit(record: NoteRecord): boolean
+  mayResolve(record: NoteRecord): boolean
+  /** Whether suggestions can be applied by the reader. */
+  mayApply: boolean
+  /** The note whose text is being changed, with its whole text. */
+  editing: NoteRecord | null
+  /** The note that is given an emoji: it offers several. */
+  reacting: number | null
+  /** The thread that is answered: only it has the form (WB-340). */
+  replying: string | null
+  /** The draft of a review whose text is being changed. */
+  draft: number | null
+  /** Where the forms of notes lead to afterwards, if not to the page of what they are about. */
+  back: string | null
+  /** The head of the newest version of a merge request: what was written about another one is outdated. */
+  head: string | null
+}

@@ -1,0 +1,70 @@
+import { fieldsOf } from '../../fields.js'
+import type { PageView } from '../../page.js'
+import { PagePart } from '../../page-part.js'
+import { Unified } from '../diff/diff.js'
+import { ActionButton, FormTag, Hidden, Submit, TextField } from '../form.js'
+import { Badge } from '../list.js'
+import { selectedSuggestions } from './fields.js'
+import type { DiscussionParts, ShownSuggestion } from './shown.js'
+
+export function SuggestionBox({
+  view,
+  at,
+  back,
+  mayApply,
+  shown: { suggestion, before },
+}: DiscussionParts & { view: PageView; shown: ShownSuggestion }) {
+  const added = suggestion.content === '' ? [] : suggestion.content.replace(/\n$/, '').split('\n')
+  const line = (kind: 'removed' | 'added') => (text: string) => ({ kind, old: null, new: null, text })
+  const applied = suggestion.applied_at !== null
+  return (
+    <div class="box suggestion">
+      <div class="head dim">
+        <span class="grow">Suggested change</span>
+        {applied && <Badge kind="success">applied</Badge>}
+        {!applied && mayApply && (
+          <>
+            <div class="check">
+              <input
+                type="checkbox"
+                form="suggestions"
+                id={`suggestion_${suggestion.id}`}
+                name={fieldsOf(view, selectedSuggestions).ids.name}
+                value={suggestion.id}
+              />
+              <label for={`suggestion_${suggestion.id}`}>Select</label>
+            </div>
+            <ActionButton
+              view={view}
+              action={`${at}/suggestions`}
+              label="Apply suggestion"
+              fields={{ 'ids[]': String(suggestion.id), ...(back && { back }) }}
+            />
+          </>
+        )}
+      </div>
+      <div class="diff">
+        <PagePart>
+          <Unified of="This suggestion" lines={[...(applied ? [] : (before ?? []).map(line('removed'))), ...added.map(line('added'))]} />
+        </PagePart>
+      </div>
+    </div>
+  )
+}
+
+/** The form that applies the suggestions which are selected on the page, as one commit. */
+export function SelectedSuggestions({ view, at, back, mayApply, suggestions }: DiscussionParts & { view: PageView }) {
+  const open = [...suggestions.values()].flat().filter(({ suggestion }) => suggestion.applied_at === null)
+  if (!mayApply || open.length < 2) return null
+  const f = fieldsOf(view, selectedSuggestions)
+  return (
+    <FormTag view={view} action={`${at}/suggestions`} attributes={{ id: 'suggestions' }}>
+      {back && <Hidden {...f.back} value={back} />}
+      <details>
+        <summary>Apply the selected suggestions as one commit</summary>
+        <TextField {...f.commit_message} label="Commit message" rows={2} hint="Empty: the template of the project." />
+        <Submit label="Apply selected suggestions" class="" />
+      </details>
+    </FormTag>
+  )
+}

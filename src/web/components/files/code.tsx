@@ -1,0 +1,129 @@
+import type { VNode } from 'preact'
+import type { Commit } from '../../../git/types.js'
+import type { Steps } from '../../../lib/async/slices.js'
+import { hasHidden } from '../../../lib/text/hidden-characters.js'
+import type { PipelineState } from '../../../rules/pipeline-states.js'
+import type { UserRefRecord } from '../../../services/identity/user-ref.js'
+import { availableArchives } from '../../../services/repository/archive.js'
+import type { ProjectLinks } from '../../links.js'
+import { inUrl } from '../../links.js'
+import type { PageView } from '../../page.js'
+import { inChunks, PagePart } from '../../page-part.js'
+import { Badge } from '../list.js'
+import { CodeCell } from '../markup.js'
+import { Avatar } from '../people/avatar.js'
+
+/** The ways from the root of a repository to a path. */
+export function PathLinks({ links, revision, path, last }: { links: ProjectLinks; revision: string; path: string; last?: 'blob' | 'tree' }) {
+  const parts = path.split('/').filter(Boolean)
+  return (
+    <nav class="crumbs" aria-label="Path">
+      <a href={links.tree(revision)}>root</a>
+      {parts.map((part, i) => {
+        const to = parts.slice(0, i + 1).join('/')
+        return i === parts.length - 1 && last ? (
+          <strong key={to}>{part}</strong>
+        ) : (
+          <a key={to} href={links.tree(revision, to)}>
+            {part}
+          </a>
+        )
+      })}
+    </nav>
+  )
+}
+
+const STATES: Record<PipelineState, [string, 'success' | 'danger' | 'waiting' | '']> = {
+  created: ['created', 'waiting'],
+  pending: ['pending', 'waiting'],
+  running: ['running', 'waiting'],
+  success: ['passed', 'success'],
+  failed: ['failed', 'danger'],
+  canceled: ['canceled', ''],
+  skipped: ['skipped', ''],
+  manual: ['manual', ''],
+}
+
+/** The state of a pipeline or of one of its statuses. */
+export const PipelineBadge = ({ state }: { state: PipelineState | undefined }) =>
+  state === undefined ? null : <Badge kind={STATES[state][1]}>{STATES[state][0]}</Badge>
+
+/** The author of a commit: a user, if the address is known, or the name in the commit. */
+export function Author({ view, commit, users }: { view: PageView; commit: Commit; users: Map<string, UserRefRecord> }) {
+  const user = users.get(commit.author.email.toLowerCase())
+  if (!user) return <span>{commit.author.name || commit.author.email}</span>
+  return (
+    <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
+      <Avatar view={view} user={user} size={20} /> {user.name}
+    </a>
+  )
+}
+
+export const shortId = (oid: string) => oid.slice(0, 8)
+
+/** The files of a revision as archives, in every format that this machine can make. */
+interface ArchiveProps {
+  links: ProjectLinks
+  project: { path: string }
+  revision: string
+  /** What this machine can make; a list finds it out once. */
+  formats?: ReturnType<typeof availableArchives>
+}
+
+export const ArchiveLinks = ({ links, project, revision, formats = availableArchives() }: ArchiveProps) => (
+  <>
+    {formats.map((format, i) => (
+      <>
+        {i > 0 && ' · '}
+        <a key={format} href={links.archive(revision, `${project.path}-${revision.replace(/\//g, '-')}.${format}`)} rel="nofollow">
+          {format}
+        </a>
+      </>
+    ))}
+  </>
+)
+
+/** Whether lines of a file have hidden characters (WB-395). */
+export function* anyHidden(lines: string[]): Steps<boolean> {
+  for (const [i, line] of lines.entries()) {
+    if (i % ROWS === ROWS - 1) yield
+    if (hasHidden(line, i === 0)) return true
+  }
+  return false
+}
+
+/** Rows that are rendered at once. */
+const ROWS = 200
+
+/** A table with a row for each line, rendered in parts (WB-341). */
+export const LineTable = ({ lines, class: name, row }: { lines: string[]; class: string; row: (line: string, i: number) => VNode }) => (
+  <table class={name}>
+    <tbody>
+      {inChunks(lines, ROWS).map((chunk, n) => (
+        <PagePart key={n}>
+          <LineRows lines={chunk} from={n * ROWS} row={row} />
+        </PagePart>
+      ))}
+    </tbody>
+  </table>
+)
+
+const LineRows = ({ lines, from, row }: { lines: string[]; from: number; row: (line: string, i: number) => VNode }) => (
+  <>{lines.map((line, i) => row(line, from + i))}</>
+)
+
+/** Numbered lines; a number is a link to its line. */
+export const Lines = ({ lines, marked }: { lines: string[]; marked: string[] | null }) => (
+  <LineTable
+    lines={lines}
+    class="lines"
+    row={(line, i) => (
+      <tr id={`L${i + 1}`} key={i + 1}>
+        <td class="number">
+          <a href={`#L${i + 1}`}>{i + 1}</a>
+        </td>
+        <CodeCell id={`LC${i + 1}`} line={line} html={marked?.[i]} isFirst={i === 0} />
+      </tr>
+    )}
+  />
+)

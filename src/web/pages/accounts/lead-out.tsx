@@ -1,0 +1,20 @@
+import type { WholeAddress } from '../../../http/redirect.js'
+import type { Html } from '../../page.js'
+
+/**
+ * A page that leads to another site by itself. A redirect would not do: a form may lead only to this service (WB-4), and
+ * some browsers hold the pages that follow to that, too.
+ */
+export const leadOut = (title: string, { href: to }: WholeAddress): Html => ({
+  title,
+  narrow: true,
+  headers: { refresh: `0; url=${to}`, 'cache-control': 'no-store' },
+  body: (
+    <>
+      <h1>{title}</h1>
+      <p>
+        You are being led to <a href={to}>{new URL(to).host}</a>.
+      </p>
+    </>
+  ),
+})

@@ -1,0 +1,50 @@
+import { signedIn } from '../../../access/rules.js'
+import { listRestorable } from '../../../services/operations/restorable.js'
+import { ActionButton } from '../../components/form.js'
+import { Badge, Row, Rows } from '../../components/list.js'
+import { DashboardTabs } from '../../components/projects/dashboard.js'
+import { dayText } from '../../components/time.js'
+import { DELETED_PROJECTS, inUrl } from '../../links.js'
+import { page } from '../../page.js'
+
+/** What the caller may give back before it is removed (WB-153). */
+export const removedPage = page({
+  at: DELETED_PROJECTS,
+  access: signedIn,
+  ownerOnly: false,
+  async show({ ctx, caller, view }) {
+    const found = await listRestorable(ctx, caller)
+    return {
+      title: 'Deleted',
+      body: (
+        <>
+          <h1>Deleted</h1>
+          <DashboardTabs view={view} at={DELETED_PROJECTS} />
+          <Rows empty="Nothing of yours waits for its removal.">
+            {found.map(({ kind, id, full_path, former_path, due }) => {
+              const home = `${kind === 'group' ? '/groups' : ''}/${inUrl(full_path)}`
+              return (
+                <Row
+                  key={`${kind} ${id}`}
+                  actions={
+                    <>
+                      <ActionButton view={view} action={`${home}/-/restore`} label="Restore" what={former_path} />
+                      <a class="button" href={`${view.links.prefix}${home}/-/settings/advanced`} aria-label={`Settings of ${former_path}`}>
+                        Settings
+                      </a>
+                    </>
+                  }
+                >
+                  <span>
+                    <strong>{former_path}</strong> <Badge>{kind}</Badge>
+                  </span>
+                  <span class="dim">Deleted for good on {dayText(due)}</span>
+                </Row>
+              )
+            })}
+          </Rows>
+        </>
+      ),
+    }
+  },
+})

@@ -1,0 +1,190 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../../../access/actor.js'
+import { type IssueSubject, onIssueSignedIn } from '../../../../access/issues.js'
+import { pathNumber } from '../../../../access/path-number.js'
+import { fullPathOf } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import { invalidRecord, nullOnFailure } from '../../../../failures.js'
+import { bool, orDefault, str } from '../../../../http/params.js'
+import { withoutAround } from '../../../../lib/text/without-trailing.js'
+import { referencesIn, withTask } from '../../../../rules/references.js'
+import { resolveIssues } from '../../../../services/activity/referenced-issues.js'
+import { findVisibleProject } from '../../../../services/identity/acting-users.js'
+import { moveIssue } from '../../../../services/issuables/issues/move.js'
+import { addIssueTodo, subscribeToIssue } from '../../../../services/issuables/issues/participation.js'
+import { deleteIssue } from '../../../../services/issuables/issues/remove.js'
+import { closeAsDuplicate, updateIssue } from '../../../../services/issuables/issues/update.js'
+import { createMergeRequest } from '../../../../services/issuables/merge-requests/writing/create.js'
+import { addSpentTime, resetEstimate, resetSpentTime, setEstimate, type TimedTarget } from '../../../../services/issuables/time-tracking.js'
+import { aboutIssue } from '../../../../services/notes/noteables.js'
+import { createBranch } from '../../../../services/repository/branches.js'
+import { noteForms, reactionForm } from '../../../components/discussion/forms.js'
+import { checkVersion } from '../../../components/editor/version.js'
+import { assigneeOf } from '../../../components/issuable/choices.js'
+import { inUrl } from '../../../links.js'
+import { form, Redirect } from '../../../page.js'
+import { addressOf, within } from './address.js'
+import { attributes } from './attributes.js'
+import { mayBranch, newRequest } from './merge-requests.js'
+import { duplicate, moved } from './more.js'
+import { issuePage } from './show.js'
+import { timeSpent } from './time-tracking.js'
+
+const commented = { at: issuePage.at, access: onIssueSignedIn, on: issuePage, about: aboutIssue, addressOf }
+export const issueNotes = [...noteForms(commented), reactionForm(commented)]
+
+export const issueAttributes = form({
+  at: 'P/-/issues/:issue_iid/attributes',
+  access: onIssueSignedIn('update_issue'),
+  input: attributes,
+  on: issuePage,
+  async submit({ ctx, caller, subject, input: { issue } }) {
+    const { assignee_username, labels = [], other_labels = '', milestone_id, ...rest } = issue ?? { confidential: false, discussion_locked: false }
+    const manages = subject.can('manage_issue')
+    await updateIssue(ctx, caller, subject, {
+      ...(manages ? rest : { confidential: rest.confidential }),
+      ...(manages && { labels: [...labels, other_labels] }),
+      ...(manages && milestone_id !== undefined && { milestone_id: pathNumber(milestone_id) ?? 0 }),
+      ...(manages && assignee_username !== undefined && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
+    })
+    const seen = await nullOnFailure(
+      onIssueSignedIn('read_issue').find(ctx, caller, { id: fullPathOf(subject.project), issue_iid: String(subject.issue.iid) }),
+    )
+    return new Redirect(seen ? addressOf(subject) : within(subject), { notice: 'Issue updated.' })
+  },
+})
+
+const targetOf = ({ issue: { id, project_id } }: IssueSubject): TimedTarget => ({ type: 'Issue', id, project_id })
+
+export const issueTime = form({
+  at: 'P/-/issues/:issue_iid/time',
+  access: onIssueSignedIn('update_issue'),
+  input: timeSpent,
+  on: issuePage,
+  async submit({ ctx, caller, subject, input: { what, duration } }) {
+    const [target, by] = [targetOf(subject), caller.user.id]
+    try {
+      if (what === 'spent') await addSpentTime(ctx, target, by, duration)
+      else if (what === 'estimate') await setEstimate(ctx, target, by, duration)
+      else await (what === 'reset_spent' ? resetSpentTime : resetEstimate)(ctx, target, by)
+    } catch (error) {
+      throw withFieldOf(error)
+    }
+    return new Redirect(addressOf(subject), { notice: 'Time tracking updated.' })
+  },
+})
+
+/** The fault of a duration, beside the one field for it. */
+function withFieldOf(error: unknown): unknown {
+  const message = (error as { body?: { message?: Record<string, string[]> } }).body?.message
+  const fault = message?.['time_spent'] ?? message?.['time_estimate']
+  return fault ? invalidRecord({ duration: fault }) : error
+}
+
+/** A click on a task of the description (WB-126). */
+export const issueTasks = form({
+  at: 'P/-/issues/:issue_iid/tasks',
+  access: onIssueSignedIn('update_issue'),
+  input: z.object({ task: str(), version: orDefault(str(), '') }),
+  on: issuePage,
+  async submit({ ctx, caller, subject, input: { task, version } }) {
+    const { issue } = subject
+    checkVersion(version, issue.description)
+    const [number = '', state] = task.split(':')
+    const description = await withTask(ctx.cpu.slices, issue.description, Number(number), state === '1')
+    if (description === null) throw invalidRecord({ base: ['has no such task'] })
+    await updateIssue(ctx, caller, subject, { description, check: (before) => checkVersion(version, before.description) })
+    return new Redirect(addressOf(subject))
+  },
+})
+
+export const issueSubscription = form({
+  at: 'P/-/issues/:issue_iid/toggle_subscription',
+  access: onIssueSignedIn('read_issue'),
+  input: z.object({ subscribed: orDefault(bool(), true) }),
+  on: issuePage,
+  async submit({ ctx, caller, subject, input: { subscribed } }) {
+    await subscribeToIssue(ctx, caller, subject, subscribed)
+    return new Redirect(addressOf(subject), { notice: subscribed ? 'You get mails about this issue.' : 'You get no more mails about this issue.' })
+  },
+})
+
+export const issueTodo = form({
+  at: 'P/-/issues/:issue_iid/todo',
+  access: onIssueSignedIn('read_issue'),
+  on: issuePage,
+  async submit({ ctx, caller, subject }) {
+    const todo = await addIssueTodo(ctx, caller, subject)
+    return new Redirect(addressOf(subject), { notice: todo ? 'It is in your to-do list.' : 'It is in your to-do list already.' })
+  },
+})
+
+export const issueRequest = form({
+  at: 'P/-/issues/:issue_iid/create_merge_request',
+  access: onIssueSignedIn('read_issue'),
+  input: newRequest,
+  on: issuePage,
+  async submit({ ctx, caller, subject, input }) {
+    if (!mayBranch(subject)) throw invalidRecord({ base: ['cannot get a merge request'] })
+    const { issue, project } = subject
+    const branch = input.branch_name.trim()
+    await createBranch(ctx, subject, caller, { branch, ref: input.ref.trim() || project.default_branch })
+    const title = issue.confidential ? `Draft: Resolve #${issue.iid}` : `Draft: Resolve "${issue.title}"`.slice(0, 255)
+    const given = {
+      title,
+      description: `Closes #${issue.iid}`,
+      source_branch: branch,
+      target_branch: project.default_branch,
+      assignee_ids: [caller.user.id],
+    }
+    const made = await createMergeRequest(ctx, caller, subject, given)
+    return new Redirect(`/${inUrl(fullPathOf(project))}/-/merge_requests/${made.request.iid}`, {
+      notice: `The branch ${branch} and a draft of a merge request are made.`,
+    })
+  },
+})
+
+export const issueDuplicate = form({
+  at: 'P/-/issues/:issue_iid/duplicate',
+  access: onIssueSignedIn('update_issue'),
+  input: duplicate,
+  on: issuePage,
+  async submit({ ctx, caller, subject, input }) {
+    const other = await issueNamed(ctx, caller, subject, input.duplicate_of)
+    if (!other || other.issue.id === subject.issue.id) throw invalidRecord({ duplicate_of: ['is no other issue that you can see'] })
+    await closeAsDuplicate(ctx, caller, subject, other)
+    return new Redirect(addressOf(subject), { notice: 'Issue closed as a duplicate.' })
+  },
+})
+
+async function issueNamed(ctx: Context, caller: SignedIn, subject: IssueSubject, text: string): Promise<IssueSubject | null> {
+  const named = /^\d{1,9}$/.test(text.trim()) ? `#${text.trim()}` : text
+  const references = (await referencesIn(ctx.cpu.slices, named.slice(0, 1_000), ctx.links.base)).flatMap((each) =>
+    each.kind === 'issue' && 'number' in each ? [each] : [],
+  )
+  const [other] = await resolveIssues(ctx, caller, subject, references.slice(0, 1))
+  return other ?? null
+}
+
+export const issueMove = form({
+  at: 'P/-/issues/:issue_iid/move',
+  access: onIssueSignedIn('move_issue', 'Issue'),
+  input: moved,
+  on: issuePage,
+  async submit({ ctx, caller, subject, input }) {
+    const to = await findVisibleProject(ctx, caller, withoutAround(input.to_project.trim(), '/'))
+    if (!to) throw invalidRecord({ to_project: ['is no project that you can see'] })
+    const { issue, path } = await moveIssue(ctx, caller, subject, to.project.id)
+    return new Redirect(`/${inUrl(path)}/-/issues/${issue.iid}`, { notice: 'Issue moved here.' })
+  },
+})
+
+export const issueRemoval = form({
+  at: 'P/-/issues/:issue_iid',
+  method: 'DELETE',
+  access: onIssueSignedIn('admin_issue', 'Issue'),
+  async submit({ ctx, subject }) {
+    await deleteIssue(ctx, subject)
+    return new Redirect(within(subject), { notice: `The issue #${subject.issue.iid} is deleted.` })
+  },
+})

@@ -1,0 +1,163 @@
+import { z } from 'zod'
+import { onIssue } from '../../../../access/issues.js'
+import { fullPathOf } from '../../../../access/rules.js'
+import { paging } from '../../../../http/params.js'
+import { loadIssue } from '../../../../services/issuables/issues/list.js'
+import { listParticipants } from '../../../../services/issuables/issues/participation.js'
+import { listRelated } from '../../../../services/issuables/merge-requests/reading/of-issue.js'
+import { listAwards } from '../../../../services/notes/award-emoji.js'
+import { listDiscussions } from '../../../../services/notes/list.js'
+import { aboutIssue } from '../../../../services/notes/noteables.js'
+import { CommentForm } from '../../../components/discussion/comment-form.js'
+import { Discussions } from '../../../components/discussion/discussion.js'
+import { discussionInput, discussionParts } from '../../../components/discussion/load.js'
+import { Reactions } from '../../../components/discussion/reactions.js'
+import { versionOf } from '../../../components/editor/version.js'
+import { ActionButton, FormFaults, FormTag } from '../../../components/form.js'
+import { choicesFor } from '../../../components/issuable/choices.js'
+import { withTaskButtons } from '../../../components/issuable/tasks.js'
+import { Badge, Pager } from '../../../components/list.js'
+import { Prose } from '../../../components/markup.js'
+import { Avatar } from '../../../components/people/avatar.js'
+import { PersonLink } from '../../../components/people/person-link.js'
+import { renderText } from '../../../components/render-text.js'
+import { Time } from '../../../components/time.js'
+import { fieldsOf } from '../../../fields.js'
+import { ProjectLayout } from '../../../layout/project.js'
+import { inUrl } from '../../../links.js'
+import { page } from '../../../page.js'
+import { addressOf } from './address.js'
+import { Attributes } from './attributes.js'
+import { texts } from './edit.js'
+import { mayBranch, RelatedRequests } from './merge-requests.js'
+import { MoreActions } from './more.js'
+import { TimeTracking } from './time-tracking.js'
+
+const NOTES_PER_PAGE = 100
+const MAX_SHOWN = 20
+
+export const issuePage = page({
+  at: 'P/-/issues/:issue_iid',
+  access: onIssue('read_issue'),
+  input: z.object({ page: paging.page, ...discussionInput }),
+  async show({ ctx, caller, subject, input, view }) {
+    const about = aboutIssue(subject)
+    const { noteable } = about
+    // as in the API, only who is signed in reads the discussion
+    const reader = caller.user ? caller : null
+    const shown = { page: 1, per_page: MAX_SHOWN }
+    const none = { items: [], total: 0 }
+    const [record, html, { items: discussions, total }, awards, related, participants, choices] = await Promise.all([
+      loadIssue(ctx, caller, subject.issue.id),
+      renderText(ctx, caller, subject, subject.issue.description),
+      reader ? listDiscussions(ctx, caller, noteable, { page: input.page, per_page: NOTES_PER_PAGE }) : none,
+      listAwards(ctx, { type: 'Issue', id: subject.issue.id, noteable }, { page: 1, per_page: 100 }),
+      reader ? listRelated(ctx, caller, subject, shown) : none,
+      listParticipants(ctx, subject, shown),
+      reader && subject.may('update_issue') && subject.can('manage_issue') ? choicesFor(ctx, subject) : null,
+    ])
+    const { issue, author } = record
+    const at = addressOf(subject)
+    const mayUpdate = reader !== null && subject.may('update_issue')
+    const ticked = mayUpdate && html ? withTaskButtons(html, issue.task_count) : null
+    return {
+      title: `${issue.title} (#${issue.iid}) · ${fullPathOf(subject.project)}`,
+      card: { text: issue.description },
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="issues">
+          <div class="heading">
+            <h1>
+              {issue.title} <span class="dim">#{issue.iid}</span>
+            </h1>
+            {mayUpdate && (
+              <a class="button" href={`${view.links.prefix}${at}/edit`}>
+                Edit
+              </a>
+            )}
+          </div>
+          <p class="dim">
+            <Badge kind={issue.state === 'opened' ? 'success' : ''}>{issue.state === 'opened' ? 'Open' : 'Closed'}</Badge>{' '}
+            {issue.confidential && <Badge kind="waiting">confidential</Badge>} {issue.discussion_locked && <Badge>locked</Badge>} opened by{' '}
+            <PersonLink view={view} user={author} />, <Time at={issue.created_at} />
+            {issue.task_count > 0 && ` · ${issue.task_completed_count} of ${issue.task_count} tasks done`}
+          </p>
+          <FormFaults view={view} />
+          <div class="with-aside">
+            <div>
+              {html && (
+                <section class="box">
+                  {ticked === null ? (
+                    <Prose html={html} />
+                  ) : (
+                    <FormTag view={view} action={`${at}/tasks`} class="tasks">
+                      <input type="hidden" name="version" value={versionOf(issue.description)} />
+                      <Prose html={ticked} />
+                    </FormTag>
+                  )}
+                </section>
+              )}
+              <Reactions view={view} awards={awards.items} toggleAt={reader && subject.can('award_emoji') ? `${at}/toggle_award_emoji` : null} />
+              <RelatedRequests view={view} subject={subject} related={related.items} mayCreate={reader !== null && mayBranch(subject)} />
+              <h2>Discussion</h2>
+              {!reader && (
+                <p class="empty">
+                  <a href={`${view.links.prefix}/users/sign_in?${new URLSearchParams({ return_to: at })}`}>Sign in</a> to read and to take part.
+                </p>
+              )}
+              <Discussions
+                view={view}
+                discussions={discussions}
+                {...(await discussionParts(ctx, caller, about, { at, discussions, asked: input }))}
+              />
+              <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
+              {reader && subject.may('create_note') && (
+                <CommentForm
+                  view={view}
+                  at={at}
+                  project={subject}
+                  discussions={discussions}
+                  hint="Markdown; lines such as /close or /assign me are carried out."
+                />
+              )}
+              {mayUpdate && (
+                <ActionButton
+                  view={view}
+                  action={at}
+                  method="PUT"
+                  label={issue.state === 'opened' ? 'Close issue' : 'Reopen issue'}
+                  fields={{ [fieldsOf(view, texts).issue.state_event.name]: issue.state === 'opened' ? 'close' : 'reopen' }}
+                />
+              )}
+            </div>
+            <aside>
+              <Attributes view={view} subject={subject} record={record} choices={choices} mayUpdate={mayUpdate} />
+              <TimeTracking view={view} subject={subject} mayUpdate={mayUpdate} />
+              <h2>Participants</h2>
+              <p class="people">
+                {participants.items.map((user) => (
+                  <a key={user.id} href={`${view.links.prefix}/${inUrl(user.username)}`} title={user.name}>
+                    <Avatar view={view} user={user} size={24} />
+                    <span class="hidden">{user.name}</span>
+                  </a>
+                ))}
+                {participants.total > MAX_SHOWN && <span class="dim"> and {participants.total - MAX_SHOWN} more</span>}
+              </p>
+              {reader && (
+                <div class="toolbar">
+                  <ActionButton
+                    view={view}
+                    action={`${at}/toggle_subscription`}
+                    label={record.subscribed ? 'Unsubscribe' : 'Subscribe'}
+                    fields={{ subscribed: String(!record.subscribed) }}
+                  />
+                  <ActionButton view={view} action={`${at}/todo`} label="Add a to-do" />
+                </div>
+              )}
+              {reader && <MoreActions view={view} subject={subject} mayUpdate={mayUpdate} />}
+            </aside>
+          </div>
+        </ProjectLayout>
+      ),
+    }
+  },
+})

@@ -1,0 +1,94 @@
+import { fullPathOf } from '../../../../access/rules.js'
+import { listRequestCommits } from '../../../../services/issuables/merge-requests/reading/contents.js'
+import { recordSeenVersion } from '../../../../services/issuables/merge-requests/reading/seen.js'
+import { diffFiles } from '../../../components/diff/diff-tables.js'
+import { SelectedSuggestions } from '../../../components/discussion/suggestions.js'
+import { Pager } from '../../../components/list.js'
+import { ProjectLayout } from '../../../layout/project.js'
+import { projectLinks } from '../../../links.js'
+import { page } from '../../../page.js'
+import { AT, addressOf, read } from '../address.js'
+import { RequestHead } from '../head.js'
+import { changesInput, withQuery } from './address.js'
+import { FILES_PER_PAGE, filesOf, load } from './load.js'
+import { reviewOf } from './review.js'
+import { CommitBar, NewSince, numberOf, Versions } from './versions.js'
+
+const MAX_COMMITS = 100
+
+/** The changes of a merge request, with what was said about them (WB-93). */
+export const requestChangesPage = page({
+  at: `${AT}/diffs`,
+  access: read,
+  input: changesInput,
+  async show({ ctx, caller, subject, input, view }) {
+    const shown = await load(ctx, caller, subject, view, input)
+    const { changes, at, kept, seen, parts } = shown
+    const { version, versions, commit } = changes
+    const files = filesOf(changes, input)
+    const unseen = seen.version !== null && version !== null && version.id === versions[0]?.id && seen.version < version.id
+    if (version && version.id === versions[0]?.id && seen.version !== version.id)
+      ctx.jobs.add('seen version', () => recordSeenVersion(ctx, caller, subject.request.id, version.id))
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const to = view.links.prefix + at
+    return {
+      title: `Changes of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="merge_requests">
+          <RequestHead view={view} subject={subject} tab="/diffs" drafts={shown.drafted} />
+          {unseen && <NewSince shown={shown} />}
+          <Versions shown={shown} />
+          {commit && (
+            <CommitBar
+              shown={shown}
+              commits={(await listRequestCommits(ctx, subject.project, subject.request, { page: 1, per_page: MAX_COMMITS })).items}
+            />
+          )}
+          <div class="toolbar">
+            {shown.landing && version && (
+              <>
+                <span class="dim">
+                  Comments are about version {numberOf(changes, version.id)}: they can be written on the lines that its changes have as they are here.
+                </span>
+                <a href={withQuery(to, { ...(input.view && { view: input.view }), diff_id: String(version.id) })}>All its changes</a>
+              </>
+            )}
+            <span class="last toolbar">
+              {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>Unified</a> : <strong>Unified</strong>}
+              {input.view === 'parallel' ? <strong>Side-by-side</strong> : <a href={withQuery(to, { ...kept, view: 'parallel' })}>Side-by-side</a>}
+              <a href={withQuery(to, { ...kept, w: input.w ? '0' : '1' })}>{input.w ? 'Show whitespace changes' : 'Hide whitespace changes'}</a>
+            </span>
+          </div>
+          {input.only && (
+            <p>
+              <a href={withQuery(to, kept)}>All files</a>
+            </p>
+          )}
+          <SelectedSuggestions view={view} {...parts} />
+          {files.length === 0 && <p class="empty">There are no changes.</p>}
+          {
+            await diffFiles(ctx, {
+              files,
+              truncated: changes.truncated,
+              similarity: changes.similarity,
+              links,
+              from: changes.from,
+              to: changes.to ?? subject.request.target_branch,
+              parallel: input.view === 'parallel',
+              ignoreSpace: input.w === true,
+              raw: `${view.links.prefix}${addressOf(subject)}.diff`,
+              whole: shown.whole,
+              review: reviewOf(shown, files),
+            })
+          }
+          {shown.moreThreads > 0 && (
+            <p class="flash">
+              {shown.moreThreads} more threads about these files are on the <a href={view.links.prefix + addressOf(subject)}>overview</a>.
+            </p>
+          )}
+          {!input.only && <Pager view={view} page={input.page} perPage={FILES_PER_PAGE} total={changes.files.length} />}
+        </ProjectLayout>
+      ),
+    }
+  },
+})
