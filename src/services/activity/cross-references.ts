@@ -56,6 +56,7 @@ export async function resolveMentions(
   const viewerKind = viewerKindOf(caller.user)
   const user = sql`${caller.user?.id ?? 0}::bigint`
   const lookupRows = sql`jsonb_to_recordset(${JSON.stringify(lookups)}::jsonb) as w (project bigint, kind text, iid integer)`
+  // in SQL: the rows to look up are a record set of JSON, which the builder does not have
   const { rows } = await ctx.db.write.execute<{ type: Target['type']; id: string; project_id: string }>(sql`
     select 'Issue' as type, ${issues.id}, ${issues.project_id} from ${lookupRows}
       join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid join ${projects} on ${projects.id} = ${issues.project_id}
