@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
-import { statement, step } from '../../db/statement.js'
+import { batchStatement, statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound, refused } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
@@ -123,7 +123,7 @@ const placeholder = (name: string) => sql`${sql.placeholder(name)}`
  * adds one and marks older ones as replaced (ST-16). Returns one row: the poster and, where they exist, the pipeline,
  * the unfinished status and the written one.
  */
-const post = step('post a status', (db, at: PipelineShape) => {
+const post = batchStatement('post a status', (db, at: PipelineShape) => {
   const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(matchesSelector(at)))
   const ofName = sql`s.project_id = ${placeholder('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${placeholder('name')}`
   const open = db.$with('open', {}).as(sql`select s.id, s.status from ${commitStatuses} s
@@ -198,7 +198,7 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   // another process may create the pipeline and its first status after the lock has found none
   const write = () => retryOnUniqueViolation(writeOnce)
   const writeOnce = async () => {
-    const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...updatePipelineStatus(ctx, on, at)])
+    const [, [row]] = await ctx.db.batch((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...updatePipelineStatus(ctx, on, at)])
     return row
   }
   let row = await write()

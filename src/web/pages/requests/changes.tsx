@@ -11,7 +11,7 @@ import * as documented from '../../../http/texts.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { isPicture, type Size } from '../../../rules/reviews/picture-size.js'
 import { listRequestCommits, type ShownChanges, shownChanges } from '../../../services/issuables/merge-requests/reading/contents.js'
-import { type Landing, landingIn } from '../../../services/issuables/merge-requests/reading/landing.js'
+import { type LineMapping, lineMappingIn } from '../../../services/issuables/merge-requests/reading/line-mapping.js'
 import { changeDigest, recordSeenVersion, type Seen, seenBy } from '../../../services/issuables/merge-requests/reading/seen.js'
 import { type DraftNote, listDrafts } from '../../../services/notes/drafts.js'
 import { type DiscussionRecord, threadsOfFiles } from '../../../services/notes/list.js'
@@ -106,7 +106,7 @@ interface Shown {
   pictureAt(file: FileDiff): string
   mayComment: boolean
   /** Where the lines that are shown are in the changes of the version; null: these are what is shown. */
-  landing: Landing | null
+  landing: LineMapping | null
 }
 
 async function load(
@@ -154,7 +154,7 @@ async function load(
     threads: placesOf(discussions, positionOfThread, placed),
     drafts: placesOf(drafted, (draft) => draft, placed),
     mayComment: parts.mayWrite && changes.version !== null,
-    landing: parts.mayWrite && (input.w || changes.since || changes.commit) ? await landingIn(ctx, project, request, changes) : null,
+    landing: parts.mayWrite && (input.w || changes.since || changes.commit) ? await lineMappingIn(ctx, project, request, changes) : null,
     drafted: drafted.length,
     moreThreads: total - discussions.length,
   }
