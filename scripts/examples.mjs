@@ -48,7 +48,7 @@ const isOdd = (text) => ODD.test(text) || /"[^"]{401,}"/.test(text)
 
 const better = (one, other) => one.score - other.score || other.text.length - one.text.length || (one.text < other.text ? 1 : -1)
 const best = new Map()
-for (const { operation, status, url, sent, body } of answers) {
+for (const { operation, status, url, sent, body, entity } of answers) {
   if (status < 200 || status > 299) continue
   const isRequest = typeof sent === 'object' && sent !== null && !Array.isArray(sent)
   const { pathname, search } = new URL(url)
@@ -60,7 +60,7 @@ for (const { operation, status, url, sent, body } of answers) {
   const text = JSON.stringify(example)
   if (text.length > LENGTH * 2) continue
   const score = filled(example.response) + 2 * filled(example.request) - (isOdd(text) ? 1_000 : 0) - (text.length > LENGTH ? 500 : 0)
-  const candidate = { score, text, example }
+  const candidate = { score, text, entity }
   const known = best.get(operation)
   if (!known || better(candidate, known) > 0) best.set(operation, candidate)
 }
@@ -105,8 +105,16 @@ function settle(text) {
 /** Truncates long texts. */
 const cut = (_, value) => (typeof value === 'string' && value.length > LONG_TEXT ? `${value.slice(0, LONG_TEXT)}...` : value)
 
-const examples = Object.fromEntries(
-  [...best].sort(([one], [other]) => (one < other ? -1 : 1)).map(([operation, { text }]) => [operation, JSON.parse(settle(text))]),
-)
-writeFileSync(TARGET, `${JSON.stringify(examples, cut, 1)}\n`)
-process.stdout.write(`${Object.keys(examples).length} examples\n`)
+const byName = ([one], [other]) => (one < other ? -1 : 1)
+const entities = {}
+/** Keeps the response as the example of its entity if it has the most values, and not as one of the operation's own. */
+function example({ text, entity }) {
+  const { response, ...call } = JSON.parse(settle(text))
+  const one = entity?.list ? response?.[0] : response
+  if (!entity || !one) return { ...call, response }
+  if (filled(one) > filled(entities[entity.name] ?? null)) entities[entity.name] = one
+  return call
+}
+const operations = Object.fromEntries([...best].sort(byName).map(([operation, chosen]) => [operation, example(chosen)]))
+writeFileSync(TARGET, `${JSON.stringify({ operations, entities: Object.fromEntries(Object.entries(entities).sort(byName)) }, cut, 2)}\n`)
+process.stdout.write(`${Object.keys(operations).length} operations, ${Object.keys(entities).length} entities\n`)

@@ -7,8 +7,17 @@ import { currentHookChain } from '../lib/async/hook-chain.js'
 import { runningTimeout } from '../lib/async/running-timeout.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { connectWithin } from './connecting.js'
-import { READ_LANES } from './connection-count.js'
-import { Availability, BoundedPool, Connection, type ConnectionConfig, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
+import { READ_PIPELINES } from './connection-count.js'
+import {
+  Availability,
+  BoundedPool,
+  Connection,
+  type ConnectionConfig,
+  MAX_WAITING,
+  PipelinedConnection,
+  READ_ONLY,
+  type Statement,
+} from './connections.js'
 import { codeOf, databaseError, isConnectionLoss, translateError } from './errors.js'
 import { Servers } from './servers.js'
 import { TRANSACTION_SETTINGS } from './sql/names.js'
@@ -25,18 +34,18 @@ export interface DatabaseOptions {
   unnamedStatements?: boolean
   /** Called with the text of every statement before it is sent; for tests that count. */
   onQuery?: (text: string) => void
-  /** Milliseconds that one statement may run: on a read lane, and in the pool or a burst. */
+  /** Milliseconds that one statement may run: on a read pipeline, and in the pool or a batch. */
   readTimeout?: number
   writeTimeout?: number
   /** Milliseconds that a call may wait for a connection of the pool. */
   waitTimeout?: number
 }
 
-/** The query builder of the read lane: no writes or transactions, because all callers share its connections. */
+/** The query builder of the read pipeline: no writes or transactions, because all callers share its connections. */
 export type ReadDatabase = Pick<NodePgDatabase, 'select' | 'selectDistinct' | 'selectDistinctOn' | '$with' | 'with' | '$count' | 'execute'>
 export type Transaction = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0]
 
-/** The connection that carries the statements of a burst (see `burst`); `step` of statement.ts prepares them on it. */
+/** The connection that carries the statements of a batch (see `batch`); `batchStatement` of statement.ts prepares them on it. */
 export interface Sender {
   client: pg.Client
 }
@@ -52,7 +61,7 @@ export interface Database {
   /** Short autocommit reads, pipelined over few connections. Build statements for `statement` on it. */
   read: ReadDatabase
   /**
-   * Runs a statement on a read lane, prepared if it has a name; rows are arrays. Used by `statement` of statement.ts.
+   * Runs a statement on a read pipeline, prepared if it has a name; rows are arrays. Used by `statement` of statement.ts.
    */
   readRows(name: string | undefined, text: string, values: unknown[], plan?: Plan): Promise<unknown[][]>
   /** Single writes and long reads, on a pool. */
@@ -63,27 +72,27 @@ export interface Database {
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, config?: PgTransactionConfig): Promise<T>
   /**
-   * A burst is one short transaction whose statements are all sent before the first result arrives, for contended rows:
-   * its locks are not held during our own work, nor during the flush to disk while other bursts are in progress.
+   * A batch is one short transaction whose statements are all sent before the first result arrives, for contended rows:
+   * its locks are not held during our own work, nor during the flush to disk while other batches are in progress.
    * Resolves when the commit is durable. `send` must start all statements in order without awaiting any; if one fails,
    * nothing is written. Repeated after a conflict, like `transaction`.
    */
-  burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
-  /** A burst of one statement; without concurrent bursts it runs without a transaction around it. */
+  batch<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
+  /** A batch of one statement; without concurrent batches it runs without a transaction around it. */
   single<T>(send: (on: Sender) => Promise<T>): Promise<T>
   /**
-   * A burst on the job queue's own connection, which is opened on first use: the queue neither waits for calls nor
+   * A batch on the job queue's own connection, which is opened on first use: the queue neither waits for calls nor
    * delays them. With `durable` false it resolves before the commit is on disk.
    */
-  queueBurst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T], options: { durable: boolean }): Promise<{ [K in keyof T]: Awaited<T[K]> }>
-  /** Resolves when the read lanes and the pool answer; rejects with Unavailable within two seconds otherwise. */
+  queueBatch<T extends Promise<unknown>[]>(send: (on: Sender) => [...T], options: { durable: boolean }): Promise<{ [K in keyof T]: Awaited<T[K]> }>
+  /** Resolves when the read pipelines and the pool answer; rejects with Unavailable within two seconds otherwise. */
   ping(): Promise<void>
   /**
    * Registers a listener that is called when the database answers again after lost connections, which may have
    * interrupted work.
    */
   onReconnect(listener: () => void): void
-  /** Registers a listener for commits of transactions and bursts marked with `notifyAfterCommit`. */
+  /** Registers a listener for commits of transactions and batches marked with `notifyAfterCommit`. */
   onCommitted(listener: () => void): void
   /** Calls the `onCommitted` listeners, for a commit that `notifyAfterCommit` did not mark. */
   notifyCommitted(): void
@@ -114,7 +123,7 @@ const QUEUE_TRANSACTION = {
   unflushed: [`/* jobs */ ${BEGIN_UNFLUSHED}`, '/* jobs */ commit'],
 } as const
 
-/** 26000: the statement was to be prepared by an earlier burst, which failed before that */
+/** 26000: the statement was to be prepared by an earlier batch, which failed before that */
 const RETRYABLE_CODES = new Set(['40001', '40P01', '26000'])
 
 /** Repeats the work after a serialization failure, a deadlock, or a missing prepared statement. */
@@ -175,8 +184,8 @@ function createConnector(url: string, options: DatabaseOptions, listeners: Commi
   }
 }
 
-function openLane({ availability, servers }: Connector, config: ConnectionConfig): Lane {
-  return new Lane(async (onLoss) => {
+function openPipeline({ availability, servers }: Connector, config: ConnectionConfig): PipelinedConnection {
+  return new PipelinedConnection(async (onLoss) => {
     const client = new Connection({ ...config, pipeline: true })
     client.on('error', (error) => {
       onLoss()
@@ -193,22 +202,22 @@ function openLane({ availability, servers }: Connector, config: ConnectionConfig
   }, servers)
 }
 
-/** The lanes of a database; with `compact` some of them are the same. */
-function openLanes(
+/** The pipelines of a database; with `compact` some of them are the same. */
+function openPipelines(
   connector: Connector,
   { readTimeout, writeTimeout, compact = false }: { readTimeout: number; writeTimeout: number; compact?: boolean | undefined },
 ) {
-  const reads = () => openLane(connector, connector.settings(readTimeout, ` ${READ_ONLY}`))
-  const queue = openLane(connector, connector.settings(writeTimeout))
+  const reads = () => openPipeline(connector, connector.settings(readTimeout, ` ${READ_ONLY}`))
+  const queue = openPipeline(connector, connector.settings(writeTimeout))
   if (compact) {
-    const lane = reads()
-    return { lanes: [lane], plannedOnce: lane, bursts: queue, queue }
+    const pipeline = reads()
+    return { pipelines: [pipeline], plannedOnce: pipeline, batches: queue, queue }
   }
   return {
-    lanes: Array.from({ length: READ_LANES }, reads),
-    plannedOnce: openLane(connector, connector.settings(readTimeout, ` ${READ_ONLY} ${GENERIC_PLAN}`)),
-    // bursts look up rows by key, for which generic plans are right
-    bursts: openLane(connector, connector.settings(writeTimeout, ` ${GENERIC_PLAN}`)),
+    pipelines: Array.from({ length: READ_PIPELINES }, reads),
+    plannedOnce: openPipeline(connector, connector.settings(readTimeout, ` ${READ_ONLY} ${GENERIC_PLAN}`)),
+    // batches look up rows by key, for which generic plans are right
+    batches: openPipeline(connector, connector.settings(writeTimeout, ` ${GENERIC_PLAN}`)),
     queue,
   }
 }
@@ -237,7 +246,7 @@ function createPool({ availability, servers, settings }: Connector, timeout: num
 
 const notifying = new WeakSet<object>()
 
-/** Marks a transaction or burst: its commit notifies the listeners of `onCommitted`. */
+/** Marks a transaction or batch: its commit notifies the listeners of `onCommitted`. */
 export const notifyAfterCommit = (on: Transaction | Sender): void => void notifying.add(on)
 
 /** Listeners of commits. */
@@ -252,7 +261,7 @@ class CommitListeners {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Notifies the listeners if this transaction or burst was marked. */
+  /** Notifies the listeners if this transaction or batch was marked. */
   committed(on: object) {
     if (notifying.has(on)) this.notify()
   }
@@ -267,7 +276,7 @@ function chainSetting(): pg.QueryConfig | null {
   return chain.length === 0 ? null : { text: `select set_config('${TRANSACTION_SETTINGS.hookChain}', $1, true)`, values: [`{${chain.join(',')}}`] }
 }
 
-/** Adds the chain of webhooks to the statements of a burst. */
+/** Adds the chain of webhooks to the statements of a batch. */
 function withChain(send: (on: Sender) => Promise<unknown>[]): (on: Sender) => Promise<unknown>[] {
   const setting = chainSetting()
   return setting ? (on) => [on.client.query(setting), ...send(on)] : send
@@ -280,13 +289,13 @@ const UNFLUSHED: TransactionEnds = [BEGIN_UNFLUSHED, 'commit']
 
 /** Sends all statements of a transaction at once; the result holds those of `send` only. */
 async function sendTogether(
-  lane: Lane,
+  pipeline: PipelinedConnection,
   [begin, commit]: TransactionEnds,
   send: (on: Sender) => Promise<unknown>[],
   listeners: CommitListeners,
 ): Promise<unknown[]> {
   return withRetries(async () => {
-    const on: Sender = { client: await lane.client() }
+    const on: Sender = { client: await pipeline.client() }
     const statements: Promise<unknown>[] = [on.client.query(begin)]
     try {
       statements.push(...send(on), on.client.query(commit))
@@ -306,14 +315,14 @@ async function sendTogether(
 }
 
 /**
- * The bursts of a database, on a lane of their own. Concurrent bursts are made durable by one later commit through the
+ * The batches of a database, on a pipeline of their own. Concurrent batches are made durable by one later commit through the
  * pool; a single one waits for the disk in its own commit, which saves a round trip.
  */
-function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'burst' | 'single'> {
+function createBatches(pipeline: PipelinedConnection, pool: pg.Pool, listeners: CommitListeners): Pick<Database, 'batch' | 'single'> {
   // a commit that is flushed to disk makes all earlier commits durable
   const flushToDisk = coalesced(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let active = 0
-  const runBurst = async <T>(whenAlone: () => Promise<T>, whenConcurrent: () => Promise<T>): Promise<T> => {
+  const runBatch = async <T>(whenAlone: () => Promise<T>, whenConcurrent: () => Promise<T>): Promise<T> => {
     if (active >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     active++
     try {
@@ -326,23 +335,23 @@ function createBursts(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Pi
     }
   }
   const pipelined = (ends: TransactionEnds, send: (on: Sender) => Promise<unknown>[]) => async () => {
-    const results = await sendTogether(lane, ends, withChain(send), listeners)
+    const results = await sendTogether(pipeline, ends, withChain(send), listeners)
     return (chainSetting() ? results.slice(1) : results) as never
   }
   const autocommitted =
     <T>(send: (on: Sender) => Promise<T>) =>
     () =>
       withRetries(async () => {
-        const on: Sender = { client: await lane.client() }
+        const on: Sender = { client: await pipeline.client() }
         const result = await send(on)
         listeners.committed(on)
         return result
       })
   return {
-    burst: (send) => runBurst(pipelined(FLUSHED, send), pipelined(UNFLUSHED, send)),
+    batch: (send) => runBatch(pipelined(FLUSHED, send), pipelined(UNFLUSHED, send)),
     single: (send) => {
       const within = (ends: TransactionEnds) => async () => (await pipelined(ends, (on) => [send(on)])())[0]
-      return runBurst(chainSetting() ? within(FLUSHED) : autocommitted(send), within(UNFLUSHED))
+      return runBatch(chainSetting() ? within(FLUSHED) : autocommitted(send), within(UNFLUSHED))
     },
   }
 }
@@ -422,10 +431,10 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const { readTimeout = READ_TIMEOUT_MS, writeTimeout = WRITE_TIMEOUT_MS } = options
   const listeners = new CommitListeners()
   const connector = createConnector(url, options, listeners)
-  const { lanes, plannedOnce, bursts, queue } = openLanes(connector, { readTimeout, writeTimeout, compact: options.compact })
+  const { pipelines, plannedOnce, batches, queue } = openPipelines(connector, { readTimeout, writeTimeout, compact: options.compact })
   let turn = 0
-  const nextLane = () => lanes[turn++ % lanes.length] as Lane
-  const query = (config: Statement, values?: unknown[]) => nextLane().query(config, values)
+  const nextPipeline = () => pipelines[turn++ % pipelines.length] as PipelinedConnection
+  const query = (config: Statement, values?: unknown[]) => nextPipeline().query(config, values)
   const pool = createPool(connector, writeTimeout, options)
   // a single statement gets a transaction around it only where it belongs to a chain of webhooks
   const single = (config: Statement, values?: unknown[]) => (chainSetting() ? queryInChain(pool, config, values) : pool.query(config, values))
@@ -434,20 +443,20 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),
     write,
-    readRows: (name, text, values, plan = 'auto') => (plan === 'once' ? plannedOnce : nextLane()).rows(name, text, values),
+    readRows: (name, text, values, plan = 'auto') => (plan === 'once' ? plannedOnce : nextPipeline()).rows(name, text, values),
     transaction: createTransaction(pool, listeners),
-    ...createBursts(bursts, pool, listeners),
-    async queueBurst(send, { durable }) {
+    ...createBatches(batches, pool, listeners),
+    async queueBatch(send, { durable }) {
       return (await sendTogether(queue, QUEUE_TRANSACTION[durable ? 'durable' : 'unflushed'], send, listeners)) as never
     },
-    ping: () => withinPingTimeout([...lanes.map((lane) => lane.query({ text: 'select 1' })), pool.query('select 1')]),
+    ping: () => withinPingTimeout([...pipelines.map((pipeline) => pipeline.query({ text: 'select 1' })), pool.query('select 1')]),
     onReconnect: (listener) => connector.availability.onReconnect(listener),
     onCommitted: (listener) => listeners.add(listener),
     notifyCommitted: () => listeners.notify(),
     poolStats: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async close() {
       connector.availability.close()
-      await Promise.all([...[...new Set([...lanes, plannedOnce, bursts, queue])].map((lane) => lane.close()), pool.end()])
+      await Promise.all([...[...new Set([...pipelines, plannedOnce, batches, queue])].map((pipeline) => pipeline.close()), pool.end()])
     },
   }
   const checkParameters = async () => {

@@ -9,7 +9,7 @@ import type { Servers } from './servers.js'
 import { ENQUEUED_NOTICE } from './sql/names.js'
 import { TYPES } from './value-types.js'
 
-/** Calls that may wait for one lane, the pool or bursts; further calls are refused. */
+/** Calls that may wait for one pipeline, the pool or batches; further calls are refused. */
 export const MAX_WAITING = 1_000
 const SESSION_STATEMENT = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
 
@@ -223,7 +223,7 @@ export class BoundedPool extends pg.Pool {
 type LaneConnection = pg.Client & ServerConnection & ReadConnection
 
 /** One pipelined connection, reopened after a loss; reads in progress are then repeated, which is harmless. */
-export class Lane {
+export class PipelinedConnection {
   #connected: Promise<LaneConnection> | undefined
   /** The URL of the connected server. */
   #server: string | undefined
@@ -244,7 +244,7 @@ export class Lane {
   }
 
   async #run<T>(text: string, send: (client: LaneConnection) => Promise<T>): Promise<T> {
-    if (SESSION_STATEMENT.test(text)) throw new Error('the read lane is shared: no transaction and no session state belongs there')
+    if (SESSION_STATEMENT.test(text)) throw new Error('the read pipeline is shared: no transaction and no session state belongs there')
     if (this.#waiting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     this.#waiting++
     try {

@@ -1,4 +1,4 @@
-import { type Column, type GetDecoderResult, SQL, sql } from 'drizzle-orm'
+import { type Column, type GetDecoderResult, SQL, type SQLWrapper, sql } from 'drizzle-orm'
 
 type Decode = (value: unknown) => unknown
 // biome-ignore lint/suspicious/noExplicitAny: a decoder takes what its column or expression yields
@@ -20,6 +20,9 @@ export const decoded = <D extends Decoder>(expression: SQL, decoder: D): Decoded
 
 /** `count(*)` as a number. */
 export const count = () => decoded(sql`count(*)`, Number)
+
+/** `count(*)` of the rows that meet a condition. */
+export const countWhere = (condition: SQLWrapper) => decoded(sql`count(*) filter (where ${condition})`, Number)
 
 /** The number of rows without the limit of the page, repeated in each row. */
 export const totalCount = () => decoded(sql`count(*) over ()`, Number)

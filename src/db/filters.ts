@@ -1,9 +1,11 @@
 import { type Placeholder, type SQL, sql } from 'drizzle-orm'
 
+/** A filter's value, or its placeholder in a prepared statement. */
+export type FilterValue = Placeholder | SQL
+
 /** One filter of a list. `Given` is the request, `Shape` what else the condition depends on. */
 export interface Filter<Given, Shape = unknown> {
-  /** The condition; `value` is the placeholder of the filter's value. */
-  where(value: Placeholder, shape: Shape): SQL
+  where(value: FilterValue, shape: Shape): SQL
   /** The value; undefined if the request does not use the filter. */
   value(given: Given): unknown
   /** False if rows can start or stop matching while the version of the list stays the same; totals are then not cached. */
@@ -36,3 +38,9 @@ export function usedFilters<Given, Name extends string>(filters: Filters<Given, 
 /** The conditions of these filters. */
 export const conditionsOf = <Name extends string, Shape>(filters: Filters<never, Name, Shape>, names: Name[], shape: Shape): SQL[] =>
   names.map((name) => filters[name].where(sql.placeholder(name), shape))
+
+/** The conditions that a request sets, with its values: for queries that are not prepared. */
+export const conditionsWith = <Given, Name extends string>(filters: Filters<Given, Name, null>, given: Given): SQL[] => {
+  const { names, values } = usedFilters(filters, given)
+  return names.map((name) => filters[name].where(sql`${values[name]}`, null))
+}

@@ -4,7 +4,7 @@ import type { Database } from './client.js'
 import { issues, labels, mergeRequests, milestones, notes, releases, snippets } from './schema/index.js'
 
 /**
- * Characters of a text that are read on the read lane; longer texts would delay the short results behind them
+ * Characters of a text that are read on the read pipeline; longer texts would delay the short results behind them
  * (SEC-179).
  */
 const PREFIX_LENGTH = 8_192
@@ -16,7 +16,7 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024
  */
 const LARGE_BYTES = 256 * 1024
 
-/** The beginning of a text, for the read lane; `completeTexts` replaces it if the text is longer. */
+/** The beginning of a text, for the read pipeline; `completeTexts` replaces it if the text is longer. */
 export const prefixOf = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(PREFIX_LENGTH + 1))})`
 /** The same for a nullable column. */
 export const nullablePrefixOf = (text: SQLWrapper): SQL<string | null> => prefixOf(text) as SQL<string | null>
@@ -42,7 +42,7 @@ export const LONG_TEXTS = {
   releasePages: { table: releases, id: releases.id, text: releases.description_html, name: 'description_html' },
 } as const satisfies Record<string, LongText>
 
-/** Columns to select on the read lane, with long texts cut to their beginnings. */
+/** Columns to select on the read pipeline, with long texts cut to their beginnings. */
 export const READ_COLUMNS = {
   issues: { ...getTableColumns(issues), description: prefixOf(issues.description) },
   mergeRequests: { ...getTableColumns(mergeRequests), description: prefixOf(mergeRequests.description) },

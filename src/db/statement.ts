@@ -31,7 +31,7 @@ interface Preparable {
 const statementCaches = new WeakMap<Database, Map<string, Prepared<unknown>>>()
 
 /**
- * A prepared query of the read lane, built once per shape: building it for each call costs more than running it.
+ * A prepared query of the read pipeline, built once per shape: building it for each call costs more than running it.
  * `shape` must contain everything that changes the SQL.
  */
 export function statement<Shape, Q extends Select>(
@@ -95,10 +95,10 @@ function placeholderValue(values: Values, name: string): unknown {
 const stepCaches = new WeakMap<object, Map<string, unknown>>()
 
 /**
- * A statement for bursts, built and prepared once for each connection that sends it. Transactions can send it too, but
+ * A statement for batches, built and prepared once for each connection that sends it. Transactions can send it too, but
  * build it each time.
  */
-export function step<Shape, Q extends Preparable>(
+export function batchStatement<Shape, Q extends Preparable>(
   name: string,
   build: (db: NodePgDatabase | Transaction, shape: Shape) => Q,
 ): (on: Sender | Transaction, shape: Shape) => ReturnType<Q['prepare']> {

@@ -63,7 +63,7 @@ export const newJob = <Input extends z.ZodType>(job: Job<never, Input>, payload:
 
 async function insertJobs(db: Transaction | Database, all: NewJob[]): Promise<void> {
   if (all.length === 0) return
-  if ('burst' in db) {
+  if ('batch' in db) {
     await db.write.execute(insertStatement(all))
     db.notifyCommitted()
   } else {

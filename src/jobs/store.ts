@@ -168,7 +168,7 @@ export async function claimJobs(db: Database, { worker, lease, outcomes, demands
   const returned = outcomes.filter(({ end }) => end !== 'done')
   const nonEmpty = demands.filter(({ limit, kinds }) => limit > 0 && kinds.length > 0)
   const query = ({ client }: Sender, statement: { name: string; text: string }, values: unknown[]) => client.query<Row>({ ...statement, values })
-  const results = await db.queueBurst(
+  const results = await db.queueBatch(
     (on) => [
       query(on, LOCK_QUEUE, []),
       ...(done.length > 0 ? [query(on, DELETE_DONE, [worker, ids(done)])] : []),
@@ -188,7 +188,7 @@ type Row = Omit<ClaimedJob, 'id'> & { id: string }
 
 /** Writes the heartbeat of this process and renews its leases; returns the ids of the jobs that it still holds, and the schema. */
 export async function renewLeases(db: Database, worker: string, lease: number, held: number[]): Promise<{ held: Set<number>; schema: number }> {
-  const [, heartbeat, { rows }] = await db.queueBurst(
+  const [, heartbeat, { rows }] = await db.queueBatch(
     ({ client }) => [
       client.query(LOCK_QUEUE),
       client.query<Heartbeat>({ ...HEARTBEAT, values: [worker, lease] }),
@@ -222,7 +222,7 @@ export async function openQueue(
 ): Promise<{ schema: number }> {
   const ended = endedProcesses === 'all' ? null : endedProcesses
   const hasEnded = (column: string) => `${column} <> $1 and ($2::text[] is null or ${column} = any($2))`
-  const [, heartbeat] = await db.queueBurst(
+  const [, heartbeat] = await db.queueBatch(
     ({ client }) => [
       client.query(LOCK_QUEUE),
       client.query<Heartbeat>({ ...HEARTBEAT, values: [worker, lease] }),
@@ -252,10 +252,10 @@ export async function openQueue(
 
 /** Postpones all jobs by this many milliseconds. No process may be running jobs. */
 export async function postponeJobs(db: Database, milliseconds: number): Promise<void> {
-  await db.queueBurst(({ client }) => [client.query({ ...POSTPONE_ALL, values: [milliseconds] })], { durable: false })
+  await db.queueBatch(({ client }) => [client.query({ ...POSTPONE_ALL, values: [milliseconds] })], { durable: false })
 }
 
 /** Removes this process, so that other processes do not wait for its leases to expire. */
 export async function leaveQueue(db: Database, worker: string): Promise<void> {
-  await db.queueBurst(({ client }) => [client.query({ ...REMOVE_PROCESS, values: [worker] })], { durable: false })
+  await db.queueBatch(({ client }) => [client.query({ ...REMOVE_PROCESS, values: [worker] })], { durable: false })
 }

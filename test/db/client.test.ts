@@ -4,28 +4,28 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase, type ReadDatabase, StartupParametersIgnored } from '../../src/db/client.js'
 import { decoded } from '../../src/db/decoded.js'
 import { databaseError } from '../../src/db/errors.js'
-import { statement, step } from '../../src/db/statement.js'
+import { batchStatement, statement } from '../../src/db/statement.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { relayed, socketOf, startRelay } from '../support/relay.js'
 import { createTestDatabase } from '../support/template-database.js'
 
 const log = { warn: () => undefined, info: () => undefined }
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() })
-const rename = step('rename a thing', (db, _: null) =>
+const rename = batchStatement('rename a thing', (db, _: null) =>
   db
     .update(things)
     .set({ name: sql`name || ${sql.placeholder('more')}` })
     .where(sql`id = ${sql.placeholder('id')}`)
     .returning(),
 )
-const find = step('find a thing', (db, _: null) =>
+const find = batchStatement('find a thing', (db, _: null) =>
   db
     .select()
     .from(things)
     .where(sql`id = ${sql.placeholder('id')}`)
     .for('update'),
 )
-const insert = step('insert a thing', (db, _: null) => db.insert(things).values({ id: sql.placeholder('id'), name: 'new' }))
+const insert = batchStatement('insert a thing', (db, _: null) => db.insert(things).values({ id: sql.placeholder('id'), name: 'new' }))
 const failed = { code: '22012' }
 const inverse = statement('inverse of a thing', (read, _: null) =>
   read
@@ -58,7 +58,7 @@ describe('openDatabase', () => {
     await db.write.execute(sql`update things set name = 'thing ' || id`)
   })
 
-  it('answers prepared and built statements on the read lane, many at once', async () => {
+  it('answers prepared and built statements on the read pipeline, many at once', async () => {
     const byId = db.read
       .select()
       .from(things)
@@ -103,13 +103,13 @@ describe('openDatabase', () => {
     expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin', 'select', 'commit'])
   })
 
-  it('refuses transactions and writes on the read lane', async () => {
+  it('refuses transactions and writes on the read pipeline', async () => {
     for (const text of ['begin', '  START TRANSACTION', 'set role unknown', 'rollback']) {
-      expect(String(await failureOf(db.read.execute(sql.raw(text))))).toMatch(/read lane is shared/)
+      expect(String(await failureOf(db.read.execute(sql.raw(text))))).toMatch(/read pipeline is shared/)
     }
     expect(await failureOf(db.read.execute(sql`delete from things`))).toMatchObject({ code: '25006' })
     expect('transaction' in db.read && db.read).toBeTruthy() // at run time it is there, its type is not
-    expect(String(await failureOf((db.read as Database['write']).transaction(async () => undefined)))).toMatch(/read lane is shared/)
+    expect(String(await failureOf((db.read as Database['write']).transaction(async () => undefined)))).toMatch(/read pipeline is shared/)
   })
 
   it('isolates a failing statement from its neighbours in the pipeline', async () => {
@@ -173,9 +173,9 @@ describe('openDatabase', () => {
     expect(await db.read.select().from(things).where(sql`id = 2`)).toEqual([{ id: 2, name: 'thing 2' }])
   })
 
-  it('sends a burst as one transaction whose statements see each other', async () => {
+  it('sends a batch as one transaction whose statements see each other', async () => {
     statements.length = 0
-    const [before, [renamed], after] = await db.burst((on) => [
+    const [before, [renamed], after] = await db.batch((on) => [
       find(on, null).execute({ id: 1 }),
       rename(on, null).execute({ id: 1, more: '!' }),
       find(on, null).execute({ id: 1 }),
@@ -193,44 +193,44 @@ describe('openDatabase', () => {
     expect(statements.map((each) => each.split(' ')[0])).toEqual(['update', 'update', 'begin;', 'update', 'commit', 'select'])
   })
 
-  it('writes nothing of a burst with a failed statement, and gives the reason; other bursts succeed', async () => {
-    const burst = (id: number, taken: boolean) =>
-      db.burst((on) => [rename(on, null).execute({ id, more: '?' }), ...(taken ? [insert(on, null).execute({ id: 1 })] : [])])
-    const [good, bad, also] = await Promise.all([burst(1, false), failureOf(burst(2, true)), burst(3, false)])
+  it('writes nothing of a batch with a failed statement, and gives the reason; other batches succeed', async () => {
+    const batch = (id: number, taken: boolean) =>
+      db.batch((on) => [rename(on, null).execute({ id, more: '?' }), ...(taken ? [insert(on, null).execute({ id: 1 })] : [])])
+    const [good, bad, also] = await Promise.all([batch(1, false), failureOf(batch(2, true)), batch(3, false)])
     expect([good, bad, also]).toMatchObject([[[{ name: 'thing 1?' }]], { code: '23505' }, [[{ name: 'thing 3?' }]]])
     const names = (await db.read.select().from(things).orderBy(things.id)).map(({ name }) => name)
     expect(names).toEqual(['thing 1?', 'thing 2', 'thing 3?'])
   })
 
-  it('repeats a burst whose statement was to be prepared by one before it that failed', async () => {
-    const bad = failureOf(db.burst((on) => [insert(on, null).execute({ id: 1 }), rename(on, null).execute({ id: 2, more: '!' })]))
-    const [[renamed]] = await db.burst((on) => [rename(on, null).execute({ id: 3, more: '!' })])
+  it('repeats a batch whose statement was to be prepared by one before it that failed', async () => {
+    const bad = failureOf(db.batch((on) => [insert(on, null).execute({ id: 1 }), rename(on, null).execute({ id: 2, more: '!' })]))
+    const [[renamed]] = await db.batch((on) => [rename(on, null).execute({ id: 3, more: '!' })])
     expect(renamed).toEqual({ id: 3, name: 'thing 3!' })
     expect(await bad).toMatchObject({ code: '23505' })
   })
 
-  it('writes nothing of a burst that could not be sent whole', async () => {
-    const half = db.burst((on) => {
+  it('writes nothing of a batch that could not be sent whole', async () => {
+    const half = db.batch((on) => {
       rename(on, null)
         .execute({ id: 1, more: '?' })
         .catch(() => undefined)
       throw new Error('the second one was never made')
     })
     expect(String(await failureOf(half))).toMatch(/never made/)
-    const [seen] = await db.burst((on) => [find(on, null).execute({ id: 1 })])
+    const [seen] = await db.batch((on) => [find(on, null).execute({ id: 1 })])
     expect(seen).toEqual([{ id: 1, name: 'thing 1' }])
   })
 
-  it('loses no burst of many at once on one row', async () => {
+  it('loses no batch of many at once on one row', async () => {
     await Promise.all(
-      Array.from({ length: 40 }, () => db.burst((on) => [find(on, null).execute({ id: 1 }), rename(on, null).execute({ id: 1, more: '+' })])),
+      Array.from({ length: 40 }, () => db.batch((on) => [find(on, null).execute({ id: 1 }), rename(on, null).execute({ id: 1, more: '+' })])),
     )
     expect(await db.read.select().from(things).where(sql`id = 1`)).toEqual([{ id: 1, name: `thing 1${'+'.repeat(40)}` }])
   })
 
-  it('waits for the disk with a burst before it is answered, once for many', async () => {
+  it('waits for the disk with a batch before it is answered, once for many', async () => {
     statements.length = 0
-    await Promise.all(Array.from({ length: 20 }, () => db.burst((on) => [rename(on, null).execute({ id: 1, more: '' })])))
+    await Promise.all(Array.from({ length: 20 }, () => db.batch((on) => [rename(on, null).execute({ id: 1, more: '' })])))
     const flushes = statements.filter((text) => text.includes('pg_logical_emit_message'))
     expect(flushes.length).toBeGreaterThan(0)
     expect(flushes.length).toBeLessThan(20)
@@ -276,7 +276,7 @@ describe('the loss of the database', () => {
   it('is Unavailable while it lasts and over with the return', async () => {
     const db = await openDatabase(relayed(test.url, relay.port), { log })
     await db.write.execute(sql`create table things (id int primary key, name text not null)`)
-    await db.burst((on) => [rename(on, null).execute({ id: 1, more: '' })])
+    await db.batch((on) => [rename(on, null).execute({ id: 1, more: '' })])
     const running = failureOf(db.write.execute(sql`select pg_sleep(3)`))
     const reading = failureOf(db.read.execute(sql`select pg_sleep(3)`))
     await relay.cut()
@@ -285,7 +285,7 @@ describe('the loss of the database', () => {
     expect(await failureOf(db.read.execute(sql`select 1`))).toBeInstanceOf(Unavailable)
     expect(await failureOf(db.write.execute(sql`select 1`))).toBeInstanceOf(Unavailable)
     expect(await failureOf(db.transaction(async () => undefined))).toBeInstanceOf(Unavailable)
-    expect(await failureOf(db.burst((on) => [insert(on, null).execute({ id: 9 })]))).toBeInstanceOf(Unavailable)
+    expect(await failureOf(db.batch((on) => [insert(on, null).execute({ id: 9 })]))).toBeInstanceOf(Unavailable)
     expect(await failureOf(db.ping())).toBeInstanceOf(Unavailable)
 
     await relay.listen()
@@ -295,7 +295,7 @@ describe('the loss of the database', () => {
     // A connection that dies idle is replaced without anybody seeing it.
     await db.write.execute(sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`)
     await new Promise((resolve) => setTimeout(resolve, 100))
-    await db.burst((on) => [insert(on, null).execute({ id: 2 })])
+    await db.batch((on) => [insert(on, null).execute({ id: 2 })])
     expect((await db.read.execute(sql`select count(*)::int as rows from things`)).rows).toEqual([{ rows: 2 }])
     await db.close()
   })
@@ -309,8 +309,8 @@ describe('the loss of the database', () => {
         db.readRows('one', 'select 1', [], 'once'),
         db.write.execute(statement),
         db.transaction((tx) => tx.execute(statement)),
-        db.burst((on) => [on.client.query('select 1')]),
-        db.queueBurst((on) => [on.client.query('select 1')], { durable: true }),
+        db.batch((on) => [on.client.query('select 1')]),
+        db.queueBatch((on) => [on.client.query('select 1')], { durable: true }),
       ])
     await all()
     relay.freeze(true)

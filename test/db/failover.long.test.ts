@@ -101,10 +101,10 @@ describe('a fail-over to a streaming replica', () => {
           if (answer?.status === 201) titles.push(title)
         }
       }
-      const { write, burst } = direct
+      const { write, batch } = direct
       const insert = async (n: number) => {
         if (n % 2 === 0) await write.execute(sql`insert into written values (${n})`)
-        else await burst(({ client }) => [client.query('insert into written values ($1)', [n])])
+        else await batch(({ client }) => [client.query('insert into written values ($1)', [n])])
         rows.push(n)
       }
       const byConnection = async () => {

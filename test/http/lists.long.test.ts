@@ -205,7 +205,7 @@ describe('lists of long texts', () => {
     await waited
   })
 
-  it('long texts do not come by the lane of short reads (SEC-179)', async () => {
+  it('long texts do not come by the pipeline of short reads (SEC-179)', async () => {
     const project = await aProject(t.ctx)
     const path = (await KINDS['issues']?.make(project, LETTERS, 0)) as string
     const texts = await t.queriesOf(() => t.api('get', path, project.creator).expect(200))

@@ -142,7 +142,7 @@ describe('enqueue', () => {
     expect(ran).toEqual(['ab\ufffd'])
   })
 
-  it('by a trigger wakes this process after the commit, also of a burst and of a single statement', async () => {
+  it('by a trigger wakes this process after the commit, also of a batch and of a single statement', async () => {
     const transactions: string[] = []
     const report = defineJob({
       kind: 'hooks: dispatch',
@@ -160,7 +160,7 @@ describe('enqueue', () => {
       expect(transactions).toHaveLength(0)
     })
     await expect.poll(() => transactions.length).toBe(1)
-    await db.burst(({ client }) => [client.query(change)])
+    await db.batch(({ client }) => [client.query(change)])
     await expect.poll(() => transactions.length).toBe(2)
     await db.write.execute(change)
     await expect.poll(() => transactions.length).toBe(3)

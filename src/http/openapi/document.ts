@@ -23,8 +23,12 @@ export interface PlainRoute {
   operation: Json & { summary: string; description: string; responses: Json }
 }
 
-/** Example requests and responses, by method and path of the declaration. */
-export type Examples = Record<string, { url?: string; request?: unknown; response?: unknown }>
+export interface Examples {
+  /** Requests by method and path of the declaration, and responses that are no entity. */
+  operations: Record<string, { url?: string; request?: unknown; response?: unknown }>
+  /** One of each entity, by its name. */
+  entities: Record<string, unknown>
+}
 
 /** The input of the document. */
 export interface Reference {
@@ -49,6 +53,7 @@ export function openapi(reference: Reference, info: { version: string; base: str
     for (const declared of endpoints) put(documentPath(declared.path), declared.method, operationOf(declared, name, reference, schemas))
   for (const { method, path, tag, operation } of reference.plain)
     put(path, method, { operationId: operationId(method, path), tags: [tag], security: [{}], servers: [{ url: info.base }], ...operation })
+  for (const [name, example] of Object.entries(reference.examples.entities)) Object.assign(schemas[name] ?? {}, { examples: [example] })
   const tags = [...reference.sections, ...reference.plainTags]
   return {
     openapi: '3.1.0',
@@ -84,7 +89,7 @@ const operationId = (method: string, path: string) =>
 
 function operationOf(declared: Endpoint, tag: string, { glossary, examples }: Reference, schemas: Json): Json {
   const { method, path, summary, access, output } = declared
-  const { url, request, response } = examples[`${method} ${path}`] ?? {}
+  const { url, request, response } = examples.operations[`${method} ${path}`] ?? {}
   const { parameters, requestBody } = parametersOf(declared, { tag, glossary, values: valuesIn(path, url) })
   if (requestBody && request !== undefined) {
     const json = (requestBody['content'] as Record<string, Json>)['application/json']

@@ -59,6 +59,13 @@ export function answerSchema(output: z.ZodType, components: Json): Json {
   return { $ref: `#/components/schemas/${own}` }
 }
 
+/** The name of the entity that an answer is, or is a list of. */
+export function entityOf(schema: Json): { name: string; list: boolean } | null {
+  const list = schema['type'] === 'array'
+  const { $ref } = (list ? schema['items'] : schema) as { $ref?: string }
+  return $ref === undefined ? null : { name: $ref.replace('#/components/schemas/', ''), list }
+}
+
 /**
  * Replaces references to inner definitions by references to the components, and removes the names that zod puts into
  * `id`.

@@ -1,6 +1,6 @@
 import { curlOf, requestOf, send } from './call.js'
 import { codeBlock, h, line, pretty } from './elements.js'
-import { boundsOf, resolve, schemaView, typeOf } from './schema.js'
+import { boundsOf, exampleOf, resolve, schemaView, typeOf } from './schema.js'
 
 const PLACES = { path: 'In the path', query: 'In the query', form: 'In the form' }
 
@@ -140,12 +140,12 @@ function responseView(root, status, { description, headers, content }) {
     { class: 'response', open: status.startsWith('2') },
     h('summary', {}, h('b', { class: `s${status[0]}` }, status), ' ', description),
   )
-  const examples =
-    body?.example !== undefined ? [['Example', body.example]] : Object.values(body?.examples ?? {}).map(({ value }) => ['Example', value])
+  const own = body?.example ?? (body && exampleOf(root, body.schema))
+  const examples = own === undefined ? Object.values(body?.examples ?? {}).map(({ value }) => value) : [own]
   details.append(
     ...[
       type && type !== 'application/json' && h('p', { class: 'type' }, type),
-      ...examples.map(([label, value]) => codeBlock(typeof value === 'string' ? value : pretty(value), label)),
+      ...examples.map((value) => codeBlock(typeof value === 'string' ? value : pretty(value), 'Example')),
       body &&
         type === 'application/json' &&
         h('details', {}, h('summary', {}, `Schema: ${typeOf(root, body.schema)}`), schemaView(root, body.schema)),

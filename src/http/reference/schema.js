@@ -11,6 +11,13 @@ export function resolve(root, value) {
   return found ?? {}
 }
 
+/** The example of a schema; that of a list has one element. */
+export function exampleOf(root, schema) {
+  if (schema.type !== 'array') return resolve(root, schema).examples?.[0]
+  const one = exampleOf(root, schema.items)
+  return one && [one]
+}
+
 const nameOf = (schema) => schema?.$ref?.split('/').pop()
 
 /** A type in words: `integer`, `array of Project`, `string or null`. */

@@ -5,7 +5,7 @@ import { readableCode, type ViewerKind, viewerKindOf, visibleIssues, visibleMerg
 import type { Context } from '../../context.js'
 import type { Sender, Transaction } from '../../db/client.js'
 import { issues, type MENTIONERS, mergeRequests, namespaces, notes, projects } from '../../db/schema/index.js'
-import { step } from '../../db/statement.js'
+import { batchStatement } from '../../db/statement.js'
 import { type IssueReference, referencesIn } from '../../rules/references.js'
 import { projectResolver } from './referenced-issues.js'
 import type { Target } from './subscriptions.js'
@@ -56,6 +56,7 @@ export async function resolveMentions(
   const viewerKind = viewerKindOf(caller.user)
   const user = sql`${caller.user?.id ?? 0}::bigint`
   const lookupRows = sql`jsonb_to_recordset(${JSON.stringify(lookups)}::jsonb) as w (project bigint, kind text, iid integer)`
+  // in SQL: the rows to look up are a record set of JSON, which the builder does not have
   const { rows } = await ctx.db.write.execute<{ type: Target['type']; id: string; project_id: string }>(sql`
     select 'Issue' as type, ${issues.id}, ${issues.project_id} from ${lookupRows}
       join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid join ${projects} on ${projects.id} = ${issues.project_id}
@@ -117,7 +118,7 @@ export async function recordCrossReferences(
     )
 }
 
-const insertStep = step('tell of mentions', (db) =>
+const insertStep = batchStatement('tell of mentions', (db) =>
   db
     .with(
       db
@@ -134,7 +135,7 @@ const insertStep = step('tell of mentions', (db) =>
     .from(sql`(select 1) one`),
 )
 
-/** `recordCrossReferences` as part of a burst. */
+/** `recordCrossReferences` as part of a batch. */
 export const insertCrossReferencesOn = (on: Sender, mentioner: Mentioner, targets: Target[], authorId: number, now: Date) =>
   targets.length === 0
     ? []

@@ -2,13 +2,14 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
 import type { Keyset } from '../../lib/keyset.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
-import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline, type PipelineBasicRecord } from './pipelines.js'
@@ -21,22 +22,29 @@ export interface JobRecord {
   commit: Commit | null
 }
 
-interface Shape {
-  of: 'project' | 'pipeline' | 'job'
-  scope: boolean
+export interface JobFilter extends Paging, Keyset {
+  scope?: PipelineState[] | undefined
+  pipeline_id?: number | undefined
 }
 
+const FILTERS = {
+  scope: { where: (states) => sql`${commitStatuses.status} = any(${states})`, value: ({ scope }) => (scope?.length ? scope : undefined) },
+  pipeline_id: { where: (id) => eq(commitStatuses.pipeline_id, id), value: ({ pipeline_id }) => pipeline_id },
+  ...rowFilters(commitStatuses.id),
+} satisfies Filters<JobFilter, FilterNames<JobFilter>>
+
+/** One job, or the latest ones that match the filters. */
+type Shape = 'one' | FilterNames<JobFilter>[]
+
 /** Selects the ids of a page first, so that only its rows are joined with the displayed columns. */
-const selectJobs = statement('jobs', (db, { of, scope }: Shape) => {
+const selectJobs = statement('jobs', (db, shape: Shape) => {
   const page = db
     .select({ id: commitStatuses.id, total: sql<number>`count(*) over ()`.as('total') })
     .from(commitStatuses)
     .where(
       and(
         eq(commitStatuses.project_id, sql.placeholder('project')),
-        of === 'pipeline' ? eq(commitStatuses.pipeline_id, sql.placeholder('pipeline')) : undefined,
-        of === 'job' ? eq(commitStatuses.id, sql.placeholder('id')) : and(sql`${commitStatuses.latest}`, afterRow(commitStatuses.id)),
-        scope ? sql`${commitStatuses.status} = any(${sql.placeholder('scope')})` : undefined,
+        shape === 'one' ? eq(commitStatuses.id, sql.placeholder('id')) : and(sql`${commitStatuses.latest}`, ...conditionsOf(FILTERS, shape, null)),
       ),
     )
     .orderBy(asc(commitStatuses.id))
@@ -72,28 +80,22 @@ async function withCommits(ctx: Context, { project, can }: ProjectSubject, rows:
   return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: bySha.get(pipeline.sha) ?? null }))
 }
 
-export interface JobFilter extends Paging, Keyset {
-  scope?: PipelineState[] | undefined
-}
-
 /** The latest statuses of a project (PL-11); replaced ones are only in the list of a commit's statuses (PL-2). */
-export const listJobs = (ctx: Context, subject: ProjectSubject, filter: JobFilter) => list(ctx, subject, filter, null)
+export async function listJobs(ctx: Context, subject: ProjectSubject, filter: JobFilter): Promise<Page<JobRecord>> {
+  const used = usedFilters(FILTERS, filter)
+  const { items, total } = await pageFrom(selectJobs(ctx.db, used.names), { ...used.values, project: subject.project.id }, filter)
+  return { items: await withCommits(ctx, subject, items), total }
+}
 
 /** The jobs of one pipeline (PL-10). */
 export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pipelineId: number, filter: JobFilter): Promise<Page<JobRecord>> {
   await getPipeline(ctx, subject, pipelineId)
-  return list(ctx, subject, filter, pipelineId)
-}
-
-async function list(ctx: Context, subject: ProjectSubject, { scope, ...paging }: JobFilter, pipelineId: number | null): Promise<Page<JobRecord>> {
-  const query = selectJobs(ctx.db, { of: pipelineId === null ? 'project' : 'pipeline', scope: Boolean(scope && scope.length > 0) })
-  const { items, total } = await pageFrom(query, { project: subject.project.id, pipeline: pipelineId, scope }, paging)
-  return { items: await withCommits(ctx, subject, items), total }
+  return listJobs(ctx, subject, { ...filter, pipeline_id: pipelineId })
 }
 
 /** One job: any status, including replaced ones (PL-11). */
 export async function getJob(ctx: Context, subject: ProjectSubject, id: number): Promise<JobRecord> {
-  const rows = await selectJobs(ctx.db, { of: 'job', scope: false }).execute({ project: subject.project.id, id, limit: 1, offset: 0 })
+  const rows = await selectJobs(ctx.db, 'one').execute({ project: subject.project.id, id, limit: 1, offset: 0 })
   const [job] = await withCommits(ctx, subject, rows)
   if (!job) throw notFound()
   return job

@@ -8,7 +8,7 @@ import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
-import { statement, step } from '../../db/statement.js'
+import { batchStatement, statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { type Oid, ZERO } from '../../git/types.js'
 import type { Keyset } from '../../lib/keyset.js'
@@ -63,12 +63,12 @@ export const matchesSelector = ({ sha, ref, id }: PipelineShape): SQL =>
     id ? eq(pipelines.id, sql.placeholder('id')) : undefined,
   ) as SQL
 
-const lock = step('lock a pipeline', (db, shape: PipelineShape) =>
+const lock = batchStatement('lock a pipeline', (db, shape: PipelineShape) =>
   db.select({ id: pipelines.id }).from(pipelines).where(matchesSelector(shape)).for('no key update'),
 )
 
 /**
- * Locks a pipeline until the burst ends: later statements see all statuses posted before, and concurrent posts wait.
+ * Locks a pipeline until the batch ends: later statements see all statuses posted before, and concurrent posts wait.
  */
 export const lockPipeline = (on: Sender, at: PipelineSelector) => lock(on, shapeOf(at)).execute({ ...at })
 
@@ -148,7 +148,7 @@ const computedStatus = (shape: PipelineShape) => sql`(select id, case
       where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest and s.status = state)) as present
     from ${pipelines} where ${matchesSelector(shape)}) found) computed`
 
-const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
+const recompute = batchStatement('recompute a pipeline', (db, shape: PipelineShape) =>
   db
     .update(pipelines)
     .set({ status: sql`computed.status`, updated_at: sql`${sql.placeholder('now')}` })
@@ -156,7 +156,7 @@ const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
     .where(sql`${pipelines.id} = computed.id and ${pipelines.status} <> computed.status`),
 )
 
-/** Updates the status of a locked pipeline, in the same burst, after statuses were added, changed or cancelled. */
+/** Updates the status of a locked pipeline, in the same batch, after statuses were added, changed or cancelled. */
 export const updatePipelineStatus = (ctx: Pick<Context, 'now'>, on: Sender, at: PipelineSelector) => [
   recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
 ]
@@ -312,7 +312,7 @@ export async function latestPipeline(ctx: Context, { project }: ProjectSubject, 
   return found
 }
 
-const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
+const cancelOpen = batchStatement('cancel open statuses', (db, shape: PipelineShape) =>
   db
     .update(commitStatuses)
     .set({ status: 'canceled', finished_at: sql`${sql.placeholder('now')}` })
@@ -331,6 +331,6 @@ const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
   const at = { project: subject.project.id, sha: null, ref: null, id }
   const now = ctx.now().toISOString()
-  await ctx.db.burst((on) => [lockPipeline(on, at), cancelOpen(on, shapeOf(at)).execute({ ...at, now }), ...updatePipelineStatus(ctx, on, at)])
+  await ctx.db.batch((on) => [lockPipeline(on, at), cancelOpen(on, shapeOf(at)).execute({ ...at, now }), ...updatePipelineStatus(ctx, on, at)])
   return getPipeline(ctx, subject, id)
 }

@@ -3,8 +3,9 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
-import { statement, step } from '../../db/statement.js'
+import { batchStatement, statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
 import { invalidRecord, notFound, refused } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
@@ -12,7 +13,7 @@ import type { Keyset } from '../../lib/keyset.js'
 import { isUrl } from '../../lib/url.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type PipelineState, STAGE } from '../../rules/pipeline-states.js'
-import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { getCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
@@ -122,7 +123,7 @@ const placeholder = (name: string) => sql`${sql.placeholder(name)}`
  * adds one and marks older ones as replaced (ST-16). Returns one row: the poster and, where they exist, the pipeline,
  * the unfinished status and the written one.
  */
-const post = step('post a status', (db, at: PipelineShape) => {
+const post = batchStatement('post a status', (db, at: PipelineShape) => {
   const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(matchesSelector(at)))
   const ofName = sql`s.project_id = ${placeholder('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${placeholder('name')}`
   const open = db.$with('open', {}).as(sql`select s.id, s.status from ${commitStatuses} s
@@ -197,7 +198,7 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   // another process may create the pipeline and its first status after the lock has found none
   const write = () => retryOnUniqueViolation(writeOnce)
   const writeOnce = async () => {
-    const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...updatePipelineStatus(ctx, on, at)])
+    const [, [row]] = await ctx.db.batch((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...updatePipelineStatus(ctx, on, at)])
     return row
   }
   let row = await write()
@@ -248,27 +249,29 @@ async function refOf(ctx: Context, subject: ProjectSubject, sha: Oid): Promise<s
   throw notFound('References for commit')
 }
 
-interface ListShape {
-  all: boolean
-  ref: boolean
-  name: boolean
+export interface StatusFilter extends Paging, Keyset {
+  sha: string
+  ref?: string | undefined
+  stage?: string | undefined
+  name?: string | undefined
+  all?: boolean | undefined
 }
 
+const FILTERS = {
+  ref: { where: (ref) => eq(pipelines.ref, ref), value: ({ ref }) => ref || undefined },
+  name: { where: (name) => eq(commitStatuses.name, name), value: ({ name }) => name || undefined },
+  all: { where: () => sql`${commitStatuses.latest}`, value: ({ all }) => (all ? undefined : true) },
+  ...rowFilters(commitStatuses.id),
+} satisfies Filters<StatusFilter, FilterNames<StatusFilter, 'sha' | 'stage'>>
+
 /** Selects the ids of a page first, so that only its rows are joined with their authors. */
-const selectStatuses = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
+const selectStatuses = statement('commit statuses', (db, filters: (keyof typeof FILTERS)[]) => {
   const page = db
     .select({ id: commitStatuses.id, sha: pipelines.sha, ref: pipelines.ref, total: sql<number>`count(*) over ()`.as('total') })
     .from(pipelines)
     .innerJoin(commitStatuses, and(eq(commitStatuses.project_id, pipelines.project_id), eq(commitStatuses.pipeline_id, pipelines.id)))
     .where(
-      and(
-        eq(pipelines.project_id, sql.placeholder('project')),
-        eq(pipelines.sha, sql.placeholder('sha')),
-        afterRow(commitStatuses.id),
-        ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
-        all ? undefined : sql`${commitStatuses.latest}`,
-        name ? eq(commitStatuses.name, sql.placeholder('name')) : undefined,
-      ),
+      and(eq(pipelines.project_id, sql.placeholder('project')), eq(pipelines.sha, sql.placeholder('sha')), ...conditionsOf(FILTERS, filters, null)),
     )
     .orderBy(asc(commitStatuses.id))
     .limit(sql.placeholder('limit'))
@@ -289,14 +292,6 @@ const selectStatuses = statement('commit statuses', (db, { all, ref, name }: Lis
     .orderBy(asc(commitStatuses.id))
 })
 
-export interface StatusFilter extends Paging, Keyset {
-  sha: string
-  ref?: string | undefined
-  stage?: string | undefined
-  name?: string | undefined
-  all?: boolean | undefined
-}
-
 /** The statuses of a commit, given by id, abbreviation, branch or tag (ST-1 to ST-8). */
 export async function listStatuses(ctx: Context, subject: ProjectSubject, filter: StatusFilter): Promise<Page<CommitStatusRecord>> {
   const { project } = subject
@@ -304,6 +299,7 @@ export async function listStatuses(ctx: Context, subject: ProjectSubject, filter
   if (filter.stage && filter.stage !== STAGE) return { items: [], total: 0 }
   // for a commit that is not on the default branch, all refs are listed (ST-5)
   const ref = filter.ref || ((await inDefaultBranch(ctx, subject, sha)) ? project.default_branch : '')
-  const shape = { all: filter.all === true, ref: ref !== '', name: Boolean(filter.name) }
-  return pageFrom(selectStatuses(ctx.db, shape), { project: project.id, sha, ref, name: filter.name }, filter)
+  const given: StatusFilter = { ...filter, ref }
+  const used = usedFilters(FILTERS, given)
+  return pageFrom(selectStatuses(ctx.db, used.names), { ...used.values, project: project.id, sha }, filter)
 }

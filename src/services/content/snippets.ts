@@ -6,6 +6,7 @@ import { type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { onlyRow } from '../../db/only-row.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
@@ -16,7 +17,7 @@ import { lengthOf, tooLong } from '../../rules/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
 import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { createdNow } from '../core/created-now.js'
-import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal, rowFilters } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { checkSpam } from '../core/spam-filter.js'
 import { recordUserAgent } from '../identity/user-agents.js'
@@ -42,19 +43,29 @@ const visibleInProject = (viewerKind: ViewerKind): SQL => {
 }
 
 interface Shape {
-  of: 'author' | 'public' | 'project'
+  of: 'author' | 'public' | 'personal' | 'project'
   /** Decides which snippets of a project are visible; members see all. */
   viewerKind: ViewerKind | 'member'
-  single: boolean
+  filters: FilterNames<SnippetFilter>[]
 }
 
-const conditions = ({ of, viewerKind, single }: Shape) =>
+/** The filters of lists of snippets; `id` selects a single one. */
+export interface SnippetFilter extends Paging, Keyset {
+  id?: number | undefined
+}
+
+const FILTERS = {
+  id: { where: (id) => eq(snippets.id, id), value: ({ id }) => id },
+  ...rowFilters(snippets.id),
+} satisfies Filters<SnippetFilter, FilterNames<SnippetFilter>>
+
+const conditions = ({ of, viewerKind, filters }: Shape) =>
   and(
     of === 'project' ? eq(snippets.project_id, sql.placeholder('project')) : isNull(snippets.project_id),
     of === 'author' ? eq(snippets.author_id, sql.placeholder('user')) : undefined,
-    of === 'public' && !single ? sql`${snippets.visibility} = 20` : undefined,
+    of === 'public' ? sql`${snippets.visibility} = 20` : undefined,
     of === 'project' && viewerKind !== 'member' ? visibleInProject(viewerKind) : undefined,
-    single ? eq(snippets.id, sql.placeholder('id')) : of === 'project' ? afterRow(snippets.id) : undefined,
+    ...conditionsOf(FILTERS, filters, null),
   )
 
 const selectSnippets = statement('snippets', (db, shape: Shape) =>
@@ -79,35 +90,32 @@ const selectTotal = statement('number of snippets', (db, shape: Shape) => db.sel
 
 async function listPage(
   ctx: Context,
-  shape: Shape,
-  values: { user: number; project?: number },
-  paging: Paging & Keyset,
+  { user, project, ...source }: Omit<Shape, 'filters'> & { user: number; project?: number },
+  filter: SnippetFilter,
 ): Promise<Page<SnippetRecord>> {
-  const page = await pageAndTotal(selectSnippets(ctx.db, shape), selectTotal(ctx.db, shape), values, paging)
+  const used = usedFilters(FILTERS, filter)
+  const shape = { ...source, filters: used.names }
+  const page = await pageAndTotal(selectSnippets(ctx.db, shape), selectTotal(ctx.db, shape), { ...used.values, user, project }, filter)
   const texts = page.items.map(({ snippet }) => snippet)
   await completeTexts(ctx, LONG_TEXTS.snippets, texts, 'page')
   return page
 }
 
 /** The caller's personal snippets (SN-1). */
-export const listOwnSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
-  listPage(ctx, { of: 'author', viewerKind: 'member', single: false }, { user: user.id }, paging)
+export const listOwnSnippets = (ctx: Context, { user }: SignedIn, filter: SnippetFilter) =>
+  listPage(ctx, { of: 'author', viewerKind: 'member', user: user.id }, filter)
 
 /** All public personal snippets (SN-2). */
-export const listPublicSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
-  listPage(ctx, { of: 'public', viewerKind: 'member', single: false }, { user: user.id }, paging)
+export const listPublicSnippets = (ctx: Context, { user }: SignedIn, filter: SnippetFilter) =>
+  listPage(ctx, { of: 'public', viewerKind: 'member', user: user.id }, filter)
 
 /** The snippets of a project that the caller sees (SN-8, SN-12). */
-export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging & Keyset) =>
-  listPage(
-    ctx,
-    { of: 'project', viewerKind: level > 0 ? 'member' : viewerKindOf(user), single: false },
-    { user: caller.user.id, project: project.id },
-    paging,
-  )
+export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, filter: SnippetFilter) =>
+  listPage(ctx, { of: 'project', viewerKind: level > 0 ? 'member' : viewerKindOf(user), user: caller.user.id, project: project.id }, filter)
 
-const loadSnippet = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
-  const [found] = await selectSnippets(ctx.db, { of, viewerKind: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
+const loadSnippet = async (ctx: Context, of: 'personal' | 'project', values: { id: number; project?: number }) => {
+  const query = selectSnippets(ctx.db, { of, viewerKind: 'member', filters: ['id'] })
+  const [found] = await query.execute({ ...values, limit: 1, offset: 0 })
   if (found) {
     await completeTexts(ctx, LONG_TEXTS.snippets, [found.snippet], 'whole')
     await completeTexts(ctx, LONG_TEXTS.snippetContents, [found.snippet], 'whole')
@@ -117,7 +125,7 @@ const loadSnippet = async (ctx: Context, of: 'public' | 'project', values: { id:
 
 /** A personal snippet; 404 if the caller does not see it (SN-3). */
 export async function getSnippet(ctx: Context, { user }: Caller, id: number): Promise<SnippetRecord> {
-  const found = await loadSnippet(ctx, 'public', { id })
+  const found = await loadSnippet(ctx, 'personal', { id })
   if (!found || !seesPersonal(user, found.snippet)) throw notFound('Snippet')
   return found
 }

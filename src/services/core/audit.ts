@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { conditionsWith, type FilterNames, type Filters } from '../../db/filters.js'
 import { auditEvents, users } from '../../db/schema/index.js'
 import { notFound } from '../../failures.js'
 import { limits, type Page, type Paging } from './page.js'
@@ -116,19 +117,18 @@ export interface AuditFilter {
   action?: string | undefined
 }
 
-const matching = ({ created_after, created_before, ...of }: AuditFilter) =>
-  and(
-    created_after && gte(auditEvents.created_at, created_after),
-    created_before && lte(auditEvents.created_at, created_before),
-    of.entity_type === undefined ? undefined : eq(auditEvents.target_type, of.entity_type),
-    of.entity_id === undefined ? undefined : eq(auditEvents.target_id, of.entity_id),
-    of.actor === undefined ? undefined : eq(auditEvents.actor, of.actor),
-    of.action === undefined ? undefined : eq(auditEvents.action, of.action),
-  )
+const FILTERS = {
+  created_after: { where: (time) => gte(auditEvents.created_at, time), value: ({ created_after }) => created_after?.toISOString() },
+  created_before: { where: (time) => lte(auditEvents.created_at, time), value: ({ created_before }) => created_before?.toISOString() },
+  entity_type: { where: (type) => eq(auditEvents.target_type, type), value: ({ entity_type }) => entity_type },
+  entity_id: { where: (id) => eq(auditEvents.target_id, id), value: ({ entity_id }) => entity_id },
+  actor: { where: (name) => eq(auditEvents.actor, name), value: ({ actor }) => actor },
+  action: { where: (action) => eq(auditEvents.action, action), value: ({ action }) => action },
+} satisfies Filters<AuditFilter, FilterNames<AuditFilter>>
 
 /** The audit events that match, the newest first (OT-11). */
 export async function listAuditEvents(ctx: Context, filter: AuditFilter, paging: Paging): Promise<Page<AuditEvent>> {
-  const where = matching(filter)
+  const where = and(...conditionsWith(FILTERS, filter))
   const { limit, offset } = limits(paging)
   const newestFirst = [desc(auditEvents.created_at), desc(auditEvents.id)]
   const [items, total] = await Promise.all([
@@ -157,7 +157,7 @@ export const auditEventsBefore = (ctx: Context, filter: AuditFilter, before: Aud
     .from(auditEvents)
     .where(
       and(
-        matching(filter),
+        ...conditionsWith(FILTERS, filter),
         before
           ? sql`(${auditEvents.created_at}, ${auditEvents.id}) < (${before.created_at.toISOString()}::timestamptz, ${before.id}::bigint)`
           : undefined,

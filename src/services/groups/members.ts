@@ -1,4 +1,4 @@
-import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { effectiveLevel, isOpenTo } from '../../access/can.js'
 import { groupMembers, membershipCounts, shareCounts } from '../../access/roles.js'
@@ -7,6 +7,7 @@ import type { Context, MemberRemovedEvent } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { inIds } from '../../db/conditions.js'
 import { decoded, totalCount } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { substring } from '../../db/fuzzy.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -16,7 +17,7 @@ import { dayOf } from '../../lib/text/day.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
-import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
@@ -61,22 +62,27 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
 export const userColumns = userRefColumns(users)
 const isActive = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
 
-interface Shape {
-  kind: MemberSource['kind']
-  query: boolean
-  ids: boolean
-  single: boolean
+export interface MemberFilter extends Keyset {
+  query?: string | undefined
+  user_ids?: number[] | undefined
+  user_id?: number | undefined
 }
 
-const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
-  ...(query
-    ? [
-        sql`(${users.name} ilike ${sql.placeholder('query')} or ${users.username} ilike ${sql.placeholder('query')} or lower(${users.email}) = lower(${sql.placeholder('email')}))`,
-      ]
-    : []),
-  ...(ids ? [inIds(users.id)] : []),
-  single ? sql`${users.id} = ${sql.placeholder('single')}` : afterRow(users.id),
-]
+const FILTERS = {
+  query: {
+    where: (text) =>
+      sql`(${users.name} ilike ${text} or ${users.username} ilike ${text} or lower(${users.email}) = lower(${sql.placeholder('email')}))`,
+    value: ({ query }) => (query ? substring(query) : undefined),
+  },
+  user_ids: { where: () => inIds(users.id, 'user_ids'), value: ({ user_ids }) => (user_ids?.length ? user_ids : undefined) },
+  user_id: { where: (id) => eq(users.id, id), value: ({ user_id }) => user_id },
+  ...rowFilters(users.id),
+} satisfies Filters<MemberFilter, FilterNames<MemberFilter>>
+
+interface Shape {
+  kind: MemberSource['kind']
+  filters: FilterNames<MemberFilter>[]
+}
 
 const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
   db
@@ -89,7 +95,13 @@ const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
     })
     .from(members)
     .innerJoin(users, eq(users.id, members.user_id))
-    .where(and(eq(shape.kind === 'project' ? members.project_id : members.namespace_id, sql.placeholder('source')), isActive, ...filters(shape)))
+    .where(
+      and(
+        eq(shape.kind === 'project' ? members.project_id : members.namespace_id, sql.placeholder('source')),
+        isActive,
+        ...conditionsOf(FILTERS, shape.filters, null),
+      ),
+    )
     .orderBy(asc(users.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
@@ -123,7 +135,7 @@ const selectEffectiveMembers = statement('effective members', (db, shape: Shape)
     })
     .from(users)
     .innerJoin(best, sql`best.user_id = ${users.id}`)
-    .where(and(...filters(shape)))
+    .where(and(...conditionsOf(FILTERS, shape.filters, null)))
     .orderBy(asc(users.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
@@ -133,18 +145,17 @@ const selectEffectiveMembers = statement('effective members', (db, shape: Shape)
 export async function listMembers(
   ctx: Context,
   source: MemberSource,
-  { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging & Keyset,
+  { inherited, ...filter }: { inherited: boolean } & MemberFilter & Paging,
 ): Promise<Page<MemberRecord>> {
-  const shape = { kind: source.kind, query: Boolean(query), ids: Boolean(user_ids && user_ids.length > 0), single: false }
-  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, shape)
-  const values = { source: source.id, query: substring(query ?? ''), email: query ?? '', ids: user_ids ?? [] }
-  return pageFrom(find, values, paging)
+  const used = usedFilters(FILTERS, filter)
+  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, { kind: source.kind, filters: used.names })
+  return pageFrom(find, { ...used.values, source: source.id, email: filter.query }, filter)
 }
 
 /** One direct member (ME-3) or, with `inherited`, one member with their effective level (ME-4). */
 export async function getMember(ctx: Context, source: MemberSource, userId: number, inherited = false): Promise<MemberRecord> {
-  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
-  const [member] = await find.execute({ source: source.id, single: userId, limit: 1, offset: 0 })
+  const find = (inherited ? selectEffectiveMembers : selectDirectMembers)(ctx.db, { kind: source.kind, filters: ['user_id'] })
+  const [member] = await find.execute({ source: source.id, user_id: userId, limit: 1, offset: 0 })
   if (!member) throw notFound()
   return member
 }

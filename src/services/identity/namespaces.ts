@@ -1,17 +1,18 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, ilike, isNull, or, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { ANY_LEVEL, groupLevel, groupsWithLevel, membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { afterRow, type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { type Page, type Paging, pageAndTotal, rowFilters } from '../core/page.js'
 
 export interface NamespaceRecord {
   id: number
@@ -162,19 +163,26 @@ const accessible = (admin: boolean) => {
     : sql`${kept} and ${namespaces.id} in (select n.id from ${namespaces} n where n.owner_id = ${user} union all select g.id from ${groupsWithLevel(user, ANY_LEVEL)} g (id))`
 }
 
-interface ListShape {
-  admin: boolean
-  search: boolean
+interface NamespaceFilter extends Keyset {
+  search?: string | undefined
 }
 
-const conditions = ({ admin, search }: ListShape) =>
-  and(
-    accessible(admin),
-    afterRow(namespaces.id),
-    search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
-  )
+const FILTERS = {
+  search: {
+    where: (text) => or(ilike(namespaces.name, text), ilike(namespaces.path, text)) as SQL,
+    value: ({ search }) => (search ? substring(search) : undefined),
+  },
+  ...rowFilters(namespaces.id),
+} satisfies Filters<NamespaceFilter, FilterNames<NamespaceFilter>>
 
-const planOf = ({ search }: ListShape) => (search ? 'each' : 'auto')
+interface ListShape {
+  admin: boolean
+  filters: FilterNames<NamespaceFilter>[]
+}
+
+const conditions = ({ admin, filters }: ListShape) => and(accessible(admin), ...conditionsOf(FILTERS, filters, null))
+
+const planOf = ({ filters }: ListShape) => (filters.includes('search') ? 'each' : 'auto')
 
 /** Selects the page first, so that members are counted only for its rows. */
 const selectNamespaces = statement(
@@ -208,14 +216,11 @@ const toRecord = <T extends { members_count: number | string | null }>(row: T) =
 })
 
 /** The caller's own namespace and all groups they have an access level on; administrators see all (NS-1). */
-export async function listNamespaces(
-  ctx: Context,
-  caller: SignedIn,
-  { search, ...paging }: { search?: string | undefined } & Paging & Keyset,
-): Promise<Page<NamespaceRecord>> {
-  const shape = { admin: caller.user.admin, search: Boolean(search) }
-  const values = { user: caller.user.id, search: substring(search ?? '') }
-  const { items, total } = await pageAndTotal(selectNamespaces(ctx.db, shape), selectTotal(ctx.db, shape), values, paging)
+export async function listNamespaces(ctx: Context, caller: SignedIn, filter: NamespaceFilter & Paging): Promise<Page<NamespaceRecord>> {
+  const used = usedFilters(FILTERS, filter)
+  const shape = { admin: caller.user.admin, filters: used.names }
+  const values = { ...used.values, user: caller.user.id }
+  const { items, total } = await pageAndTotal(selectNamespaces(ctx.db, shape), selectTotal(ctx.db, shape), values, filter)
   return { items: items.map(toRecord), total }
 }
 

@@ -1,9 +1,10 @@
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, ilike, lte, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { SCOPES, type Scope } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
+import { conditionsWith, type FilterNames, type Filters } from '../../db/filters.js'
 import { substring } from '../../db/fuzzy.js'
 import { onlyRow } from '../../db/only-row.js'
 import { tokens, users } from '../../db/schema/index.js'
@@ -164,29 +165,30 @@ export const isActive = (ctx: Context, token: Token) => !token.revoked && (token
 /** `isActive` as an SQL condition. */
 export const activeTokens = (ctx: Context) => sql`(not ${tokens.revoked} and (${tokens.expires_at} is null or ${tokens.expires_at} > ${today(ctx)}))`
 
+const filtersAt = (ctx: Context) =>
+  ({
+    user_id: { where: (id) => eq(tokens.user_id, id), value: ({ user_id }) => user_id },
+    state: { where: (state) => sql`${activeTokens(ctx)} = (${state}::text = 'active')`, value: ({ state }) => state },
+    revoked: { where: (revoked) => eq(tokens.revoked, revoked), value: ({ revoked }) => revoked },
+    search: { where: (text) => ilike(tokens.name, text), value: ({ search }) => (search ? substring(search) : undefined) },
+    created_after: { where: (time) => gte(tokens.created_at, time), value: ({ created_after }) => created_after?.toISOString() },
+    created_before: { where: (time) => lte(tokens.created_at, time), value: ({ created_before }) => created_before?.toISOString() },
+    last_used_after: { where: (time) => gte(tokens.last_used_at, time), value: ({ last_used_after }) => last_used_after?.toISOString() },
+    last_used_before: { where: (time) => lte(tokens.last_used_at, time), value: ({ last_used_before }) => last_used_before?.toISOString() },
+  }) satisfies Filters<TokenFilter, FilterNames<TokenFilter>>
+
 /**
  * The personal access tokens that the caller may see: all for administrators, their own for others. Impersonation and
  * OAuth tokens are not listed (CR-18).
  */
 export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFilter): Promise<Page<Token>> {
   if (!caller.user.admin && filter.user_id !== undefined && filter.user_id !== caller.user.id) throw unauthenticated()
-  const active = activeTokens(ctx)
-  const conditions: (SQL | undefined)[] = [
-    eq(tokens.kind, 'personal'),
-    caller.user.admin ? (filter.user_id === undefined ? undefined : eq(tokens.user_id, filter.user_id)) : eq(tokens.user_id, caller.user.id),
-    filter.state && (filter.state === 'active' ? active : sql`not ${active}`),
-    filter.revoked === undefined ? undefined : eq(tokens.revoked, filter.revoked),
-    filter.search ? sql`${tokens.name} ilike ${substring(filter.search)}` : undefined,
-    filter.created_after && sql`${tokens.created_at} >= ${filter.created_after.toISOString()}`,
-    filter.created_before && sql`${tokens.created_at} <= ${filter.created_before.toISOString()}`,
-    filter.last_used_after && sql`${tokens.last_used_at} >= ${filter.last_used_after.toISOString()}`,
-    filter.last_used_before && sql`${tokens.last_used_at} <= ${filter.last_used_before.toISOString()}`,
-  ]
   const [field, direction] = splitSort(filter.sort)
   const column = { created: tokens.created_at, expires: tokens.expires_at, last_used: tokens.last_used_at, name: tokens.name }[field]
   const order = direction === 'asc' ? asc : desc
   const { limit, offset } = limits(filter)
-  const where = and(...conditions)
+  const ofCaller = caller.user.admin ? undefined : eq(tokens.user_id, caller.user.id)
+  const where = and(eq(tokens.kind, 'personal'), ofCaller, ...conditionsWith(filtersAt(ctx), filter))
   const [items, [all]] = await Promise.all([
     ctx.db.read
       .select()

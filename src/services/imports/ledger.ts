@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { countWhere } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { importItems, imports } from '../../db/schema/index.js'
 
@@ -83,7 +83,7 @@ export async function openLedger(ctx: Context, url: string): Promise<Ledger> {
 async function totalsOf({ write }: Context['db'], ofThisServer: SQL): ReturnType<Ledger['totals']> {
   const { kind, fault, name } = importItems
   const counts = await write
-    .select({ kind, came: decoded(sql<number>`count(*) filter (where ${fault} is null)`, Number) })
+    .select({ kind, came: countWhere(isNull(fault)) })
     .from(importItems)
     .where(ofThisServer)
     .groupBy(kind)

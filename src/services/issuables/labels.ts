@@ -12,7 +12,7 @@ import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
-import { statement, step } from '../../db/statement.js'
+import { batchStatement, statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
@@ -271,7 +271,7 @@ export interface NewLabel {
 const value = (name: string) => sql`${sql.placeholder(name)}`
 
 /** Inserts a label and returns its id; no row if an own or inherited label has the title. */
-const insertLabel = step('create a label', (db, from: Shape['from']) => {
+const insertLabel = batchStatement('create a label', (db, from: Shape['from']) => {
   const taken = sql`exists (select from ${labels} where ${labels.title} = ${value('title')} and ${belongsTo({ from, scope: 'inherited' })})`
   const label = db
     .$with('label', {})

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { type ViewerKind, viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
-import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
+import { conditionsOf, conditionsWith, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { completeTexts, LONG_TEXTS, nullablePrefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -53,7 +53,8 @@ const FILTERS = {
   project_id: { where: (id) => eq(todos.project_id, id), value: ({ project_id }) => project_id },
   type: { where: (type) => eq(todos.target_type, type), value: ({ type }) => type },
   group_id: {
-    where: (id) => sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${id})`,
+    where: (id) =>
+      sql`${todos.project_id} in (select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${id})`,
     value: ({ group_id }) => group_id,
   },
 } satisfies Filters<Partial<TodoFilter>, FilterNames<TodoFilter>>
@@ -159,27 +160,13 @@ export async function restoreTodo(ctx: Context, caller: SignedIn, id: number): P
 }
 
 /** Marks all todos of the caller that match the filters done (TO-3). Returns the moment that these have in common. */
-export async function finishAllTodos(
-  ctx: Context,
-  caller: SignedIn,
-  { action, author_id, project_id, group_id, type }: Omit<TodoFilter, 'state' | 'id'>,
-): Promise<Date> {
-  const below = sql`${todos.project_id} in (select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${group_id ?? 0})`
+export async function finishAllTodos(ctx: Context, caller: SignedIn, filter: Omit<TodoFilter, 'state' | 'id'>): Promise<Date> {
+  const pending: TodoFilter = { ...filter, state: 'pending' }
   const moment = ctx.now()
   await ctx.db.write
     .update(todos)
     .set({ state: 'done', updated_at: moment })
-    .where(
-      and(
-        eq(todos.user_id, caller.user.id),
-        eq(todos.state, 'pending'),
-        action && sql`${todos.action} = ${action}`,
-        author_id === undefined ? undefined : eq(todos.author_id, author_id),
-        project_id === undefined ? undefined : eq(todos.project_id, project_id),
-        group_id === undefined ? undefined : below,
-        type && eq(todos.target_type, type),
-      ),
-    )
+    .where(and(eq(todos.user_id, caller.user.id), ...conditionsWith(FILTERS, pending)))
   return moment
 }
 

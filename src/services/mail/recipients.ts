@@ -209,6 +209,7 @@ async function loadCandidates(
     queries.map(([reason, people]) => sql`select w.user_id, ${reason}::text as reason, ${REASONS.indexOf(reason)}::int as rank from ${people} w`),
     sql` union all `,
   )
+  // in SQL: the union depends on the event, and the builder's has a fixed number of parts
   const { rows } = await ctx.db.write.execute<Omit<Candidate, 'user'> & { user_id: string }>(sql`with people as (
       select w.user_id, array_agg(distinct w.reason) as reasons, min(w.rank) as rank from (${all}) w
       join ${users} u on u.id = w.user_id and u.state = 'active' and u.kind = 'human'

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { count, decoded } from '../../db/decoded.js'
 import { awardEmoji, issues, mergeRequests, notes, snippets, todos, users } from '../../db/schema/index.js'
-import { statement, step } from '../../db/statement.js'
+import { batchStatement, statement } from '../../db/statement.js'
 import { notFound, unauthenticated } from '../../failures.js'
 import { groupedBy } from '../../lib/grouped-by.js'
 import type { Keyset } from '../../lib/keyset.js'
@@ -119,7 +119,7 @@ const votesFor = (name: string) => ({ ups: name === 'thumbsup' ? 1 : 0, downs: n
 const isVoted = (type: Row['awardable_type']): type is TargetType => type in VOTED_TABLES
 
 /** Inserts an award; no row if the user has awarded this emoji already. */
-const insertAward = step('give an emoji', (db, type: Row['awardable_type']) => {
+const insertAward = batchStatement('give an emoji', (db, type: Row['awardable_type']) => {
   const now = sql`${sql.placeholder('now')}::timestamptz`
   // the lock keeps the awardable from being deleted concurrently
   const thing = db.$with('thing', {}).as(sql`select t.id from ${TABLES[type]} t where t.id = ${value('thing')} for key share`)

@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import type { Sender, Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { draftNotes, events, issues, mentions, mergeRequests, notes, projects, snippets, todos, users } from '../../db/schema/index.js'
-import { step } from '../../db/statement.js'
+import { batchStatement } from '../../db/statement.js'
 import { conflict, failedTo, forbidden, notFound } from '../../failures.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
@@ -70,7 +70,7 @@ function lockAndCount({ type, draft }: NoteShape) {
  * Inserts a note with everything it entails in one statement, to hold the lock on a busy issue only briefly (TO-5,
  * TO-6, NT-7, EV-5, EV-7). No row if the noteable no longer exists.
  */
-const insertNote = step('write a note', (db, shape: NoteShape) => {
+const insertNote = batchStatement('write a note', (db, shape: NoteShape) => {
   const { type, draft } = shape
   const forgotten = db.$with('forgotten', {}).as(sql`delete from ${draftNotes} where id = ${value('draft')}::bigint returning id`)
   const thing = db.$with('thing', {}).as(lockAndCount(shape))
@@ -109,7 +109,7 @@ const insertNote = step('write a note', (db, shape: NoteShape) => {
     .where(eq(users.id, sql.placeholder('author')))
 })
 
-const recountStep = step('count threads of a merge request', (db) =>
+const recountStep = batchStatement('count threads of a merge request', (db) =>
   db
     .with(db.$with('counted', {}).as(recountThreads(sql`r.id = ${value('id')}`)))
     .select({ one: sql<number>`1` })
@@ -183,7 +183,7 @@ export async function createNote(
   const insertReferences = (on: Sender) => (mentioner ? insertCrossReferencesOn(on, mentioner, mentioned, caller.user.id, now) : [])
   const [row] =
     noteable.type === 'MergeRequest' || mentioned.length > 0
-      ? (await ctx.db.burst((on) => [write(on), ...recountSteps(on, noteable), ...insertReferences(on)]))[0]
+      ? (await ctx.db.batch((on) => [write(on), ...recountSteps(on, noteable), ...insertReferences(on)]))[0]
       : await ctx.db.single(write)
   if (!row) throw notFound()
   const note: Row = {

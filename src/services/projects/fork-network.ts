@@ -43,6 +43,7 @@ export async function inSameNetwork(tx: Pick<Transaction, 'execute'>, one: numbe
  * let the owner of a fork prevent the change.
  */
 export async function lowerForks(ctx: Context, tx: Transaction, id: number, visibility: number): Promise<void> {
+  // in SQL: the builder has no recursive queries
   const { rows } = await tx.execute<{ id: string; name: string; before: number }>(sql`with recursive below (id) as (
       select p.id from ${projects} p where p.forked_from_id = ${id}
       union select p.id from ${projects} p join below on p.forked_from_id = below.id),

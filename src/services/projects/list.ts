@@ -1,11 +1,11 @@
-import { and, asc, desc, eq, type Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, levelNamespaces, levelProjects, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
 import { readableCode, restorableProjects, type ViewerKind, viewerKindOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { inIds } from '../../db/conditions.js'
 import { count } from '../../db/decoded.js'
-import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
+import { conditionsOf, type FilterNames, type Filters, type FilterValue, usedFilters } from '../../db/filters.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzzy.js'
 import { namespaces, projectLanguages, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -90,17 +90,17 @@ const amongIds = (found: SQL) => sql`${projects.id} = any(array(${found}))`
 const amongNamespaces = (found: SQL) => sql`${projects.namespace_id} = any(array(${found}))`
 const amongLevel = (atLeast: SQLWrapper) => sql`(${amongNamespaces(levelNamespaces(user, atLeast))} or ${amongIds(levelProjects(user, atLeast))})`
 
-const treeOf = (group: Placeholder) => sql`select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group}`
-const sharedWith = (group: Placeholder) => sql`select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts}`
-const orShared = (namespace: SQLWrapper, group: Placeholder) =>
+const treeOf = (group: FilterValue) => sql`select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group}`
+const sharedWith = (group: FilterValue) => sql`select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts}`
+const orShared = (namespace: SQLWrapper, group: FilterValue) =>
   amongIds(sql`select o.id from projects o where o.namespace_id = any(array(${namespace})) union all ${sharedWith(group)}`)
 
 const GROUP_SCOPES = {
-  direct: (group: Placeholder) => eq(projects.namespace_id, group),
-  tree: (group: Placeholder) => amongNamespaces(treeOf(group)),
-  shared: (group: Placeholder) => amongIds(sharedWith(group)),
-  'direct or shared': (group: Placeholder) => orShared(sql`select ${group}::bigint`, group),
-  'tree or shared': (group: Placeholder) => orShared(treeOf(group), group),
+  direct: (group: FilterValue) => eq(projects.namespace_id, group),
+  tree: (group: FilterValue) => amongNamespaces(treeOf(group)),
+  shared: (group: FilterValue) => amongIds(sharedWith(group)),
+  'direct or shared': (group: FilterValue) => orShared(sql`select ${group}::bigint`, group),
+  'tree or shared': (group: FilterValue) => orShared(treeOf(group), group),
 }
 type GroupScope = keyof typeof GROUP_SCOPES
 

@@ -1,42 +1,45 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, ilike, or, type SQL, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { type ViewerKind, viewerKindOf, visibleGroups } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { totalCount } from '../../db/decoded.js'
+import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, projectStars, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { Keyset } from '../../lib/keyset.js'
-import { afterRow, type Page, type Paging, pageFrom } from '../core/page.js'
+import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { effectiveMemberships } from '../groups/members.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
-const selectUsers = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
+interface UserFilter extends Keyset {
+  search?: string | undefined
+  skip_users?: number[] | undefined
+}
+
+const USER_FILTERS = {
+  search: {
+    where: (text) => or(ilike(users.name, text), ilike(users.username, text)) as SQL,
+    value: ({ search }) => (search ? substring(search) : undefined),
+  },
+  skip_users: { where: (ids) => sql`${users.id} <> all(${ids})`, value: ({ skip_users }) => (skip_users?.length ? skip_users : undefined) },
+  ...rowFilters(users.id),
+} satisfies Filters<UserFilter, FilterNames<UserFilter>>
+
+const selectUsers = statement('people of a project', (db, filters: FilterNames<UserFilter>[]) =>
   db
     .select({ ...userRefColumns(users), total: totalCount() })
     .from(users)
-    .where(
-      and(
-        sql`${users.id} in (select r.user_id from (${effectiveMemberships('project')}) r)`,
-        afterRow(users.id),
-        search ? sql`(${users.name} ilike ${sql.placeholder('search')} or ${users.username} ilike ${sql.placeholder('search')})` : undefined,
-        skip ? sql`${users.id} <> all(${sql.placeholder('skip')})` : undefined,
-      ),
-    )
+    .where(and(sql`${users.id} in (select r.user_id from (${effectiveMemberships('project')}) r)`, ...conditionsOf(USER_FILTERS, filters, null)))
     .orderBy(asc(users.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
 /** Users with an access level on the project, direct, inherited or by a share, each once (PR-4). */
-export async function listProjectUsers(
-  ctx: Context,
-  projectId: number,
-  { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging & Keyset,
-): Promise<Page<UserRefRecord>> {
-  const query = selectUsers(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
-  const values = { source: projectId, search: substring(search ?? ''), skip: skip_users ?? [] }
-  return pageFrom(query, values, paging)
+export async function listProjectUsers(ctx: Context, projectId: number, filter: UserFilter & Paging): Promise<Page<UserRefRecord>> {
+  const used = usedFilters(USER_FILTERS, filter)
+  return pageFrom(selectUsers(ctx.db, used.names), { ...used.values, source: projectId }, filter)
 }
 
 const selectStarrers = statement('people who have starred a project', (db, { all }: { all: boolean }) =>
@@ -60,13 +63,26 @@ const selectStarrers = statement('people who have starred a project', (db, { all
 export const listStarrers = (ctx: Context, user: ActorUser, projectId: number, paging: Paging): Promise<Page<UserRefRecord>> =>
   pageFrom(selectStarrers(ctx.db, { all: user.admin }), { project: projectId, user: user.id }, paging)
 
-interface AncestorShape {
-  viewerKind: ViewerKind
-  search: boolean
-  skip: boolean
+interface AncestorFilter extends Keyset {
+  search?: string | undefined
+  skip_groups?: number[] | undefined
 }
 
-const selectAncestors = statement('groups above a project', (db, { viewerKind, search, skip }: AncestorShape) =>
+const ANCESTOR_FILTERS = {
+  search: {
+    where: (text) => or(ilike(namespaces.name, text), ilike(namespaces.path, text)) as SQL,
+    value: ({ search }) => (search ? substring(search) : undefined),
+  },
+  skip_groups: { where: (ids) => sql`${namespaces.id} <> all(${ids})`, value: ({ skip_groups }) => (skip_groups?.length ? skip_groups : undefined) },
+  ...rowFilters(namespaces.id),
+} satisfies Filters<AncestorFilter, FilterNames<AncestorFilter>>
+
+interface AncestorShape {
+  viewerKind: ViewerKind
+  filters: FilterNames<AncestorFilter>[]
+}
+
+const selectAncestors = statement('groups above a project', (db, { viewerKind, filters }: AncestorShape) =>
   db
     .select({
       id: namespaces.id,
@@ -81,10 +97,8 @@ const selectAncestors = statement('groups above a project', (db, { viewerKind, s
     .where(
       and(
         eq(namespaceAncestry.descendant_id, sql.placeholder('namespace')),
-        afterRow(namespaces.id),
         visibleGroups(viewerKind, namespaces, sql`${sql.placeholder('user')}::bigint`),
-        search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
-        skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
+        ...conditionsOf(ANCESTOR_FILTERS, filters, null),
       ),
     )
     .orderBy(asc(namespaces.id))
@@ -93,12 +107,8 @@ const selectAncestors = statement('groups above a project', (db, { viewerKind, s
 )
 
 /** The ancestor groups of a project that the caller may see (PR-6, SEC-38). */
-export async function listProjectGroups(
-  ctx: Context,
-  viewer: ActorUser | null,
-  namespaceId: number,
-  { search, skip_groups: skip = [], ...paging }: { search?: string | undefined; skip_groups?: number[] | undefined } & Paging & Keyset,
-) {
-  const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer), search: Boolean(search), skip: skip.length > 0 })
-  return pageFrom(query, { namespace: namespaceId, user: viewer?.id ?? 0, search: substring(search ?? ''), skip }, paging)
+export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, filter: AncestorFilter & Paging) {
+  const used = usedFilters(ANCESTOR_FILTERS, filter)
+  const query = selectAncestors(ctx.db, { viewerKind: viewerKindOf(viewer), filters: used.names })
+  return pageFrom(query, { ...used.values, namespace: namespaceId, user: viewer?.id ?? 0 }, filter)
 }

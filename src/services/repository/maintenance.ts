@@ -42,6 +42,7 @@ function depthAt(settings: Settings, pushes: number, considered: number): Mainte
  * SEC-164). Push events do not count: commits that were pushed by mistake and removed again must disappear.
  */
 async function keepReferencedCommits(ctx: Context, projectId: number, repository: GitRepository): Promise<void> {
+  // in SQL, as the builder's `union` wants the same nullability of each part
   const { rows } = await ctx.db.write.execute<{ oid: Oid }>(sql`
     select ${pipelines.sha} as oid from ${pipelines} where ${pipelines.project_id} = ${projectId}
     union select ${notes.commit_id} from ${notes} where ${notes.project_id} = ${projectId} and ${notes.commit_id} is not null

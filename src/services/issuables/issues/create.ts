@@ -62,7 +62,7 @@ export async function createIssue(
           await alongside(tx)
           return sent
         })
-      : ctx.db.burst((on) => [...send(on)])
+      : ctx.db.batch((on) => [...send(on)])
   const [[made]] = await unlessUniqueViolation(write, iidTaken).catch((error: unknown) => {
     throw shape.chosenIid && codeOf(databaseError(error)) === NOT_NULL_VIOLATION ? iidTaken() : error
   })

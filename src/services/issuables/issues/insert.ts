@@ -16,7 +16,7 @@ import {
   users,
 } from '../../../db/schema/index.js'
 import { setForTransaction } from '../../../db/sql/names.js'
-import { step } from '../../../db/statement.js'
+import { batchStatement } from '../../../db/statement.js'
 import { insertCrossReferences } from '../../activity/cross-references.js'
 import { userRefColumns } from '../../identity/user-ref.js'
 import { insertMissingLabels, selectLabelsByTitle } from '../labels.js'
@@ -59,7 +59,7 @@ const INSERT_ISSUE = sql`insert into ${issues} (project_id, iid, title, descript
 const assignees = alias(users, 'assignee')
 
 /** Inserts an issue with everything it entails, and returns what its single view shows beside its own columns. */
-export const insertIssue = step('create an issue', (db, shape: Shape) => {
+export const insertIssue = batchStatement('create an issue', (db, shape: Shape) => {
   const counter = db.$with('counter', {}).as(nextIid(shape.chosenIid))
   const issue = db.$with('issue', {}).as(INSERT_ISSUE)
   const found = db.$with('found', {}).as(selectLabelsByTitle)
@@ -109,7 +109,7 @@ export const insertIssue = step('create an issue', (db, shape: Shape) => {
 })
 
 /** Counts a new issue on its project. A confidential one does not change `last_activity_at` (SEC-35 over G-86). */
-export const countIssue = step('count a new issue', (db, confidential: boolean) =>
+export const countIssue = batchStatement('count a new issue', (db, confidential: boolean) =>
   db
     .update(projects)
     .set(

@@ -141,6 +141,7 @@ type IssueKey = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>
 
 /** Copies notes, award emoji, mentions and subscriptions. */
 async function copyDiscussion(tx: Transaction, from: IssueKey, to: IssueKey) {
+  // in SQL, as the builder's `insert … select` wants every column, with the ids that Postgres makes;
   // the new ids of notes are allocated first, so that mentions and award emoji can refer to them
   await tx.execute(sql`with pairs as (
       select n.id as old, nextval(pg_get_serial_sequence('notes', 'id')) as new from (select id from ${notes}

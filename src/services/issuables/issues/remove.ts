@@ -28,6 +28,7 @@ export async function removeIssuesOf(ctx: Context, authorId: number): Promise<vo
       if (rows.length === 0) return 0
       const ids = rows.map(({ id }) => id)
       await removeDependents(tx, 'Issue', rows)
+      // in SQL: one statement, whose parts would be a variable each in the builder
       await tx.execute(sql`with gone as (delete from ${issues} where ${inArray(issues.id, ids)} returning project_id, state, confidential),
         counts as (select project_id, count(*) filter (where state = 'opened' and not confidential) as plain,
           count(*) filter (where state = 'opened' and confidential) as hidden from gone group by project_id)

@@ -2,6 +2,7 @@ import { and, asc, eq, gt } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import { conditionsWith, type FilterNames, type Filters } from '../../../db/filters.js'
 import { lfsLocks, users } from '../../../db/schema/index.js'
 import { conflict, forbidden, notFound, unprocessable } from '../../../failures.js'
 import { lockName } from '../../core/lock-name.js'
@@ -30,6 +31,12 @@ const MAX_LOCKS_OF_PROJECT = 10_000
 /** Maximum length of a path in bytes. */
 const MAX_PATH = 2_000
 
+const FILTERS = {
+  path: { where: (path) => eq(lfsLocks.path, path), value: ({ path }) => path },
+  id: { where: (id) => eq(lfsLocks.id, id), value: ({ id }) => id },
+  cursor: { where: (id) => gt(lfsLocks.id, id), value: ({ cursor }) => cursor },
+} satisfies Filters<LockFilter, FilterNames<LockFilter, 'limit'>>
+
 const columns = { id: lfsLocks.id, path: lfsLocks.path, locked_at: lfsLocks.locked_at, user_id: lfsLocks.user_id, owner: users.name }
 
 /** The locks of a project, ordered by id, and the cursor of the next page. */
@@ -39,14 +46,7 @@ export async function listLocks(ctx: Context, projectId: number, filter: LockFil
     .select(columns)
     .from(lfsLocks)
     .innerJoin(users, eq(users.id, lfsLocks.user_id))
-    .where(
-      and(
-        eq(lfsLocks.project_id, projectId),
-        filter.path === undefined ? undefined : eq(lfsLocks.path, filter.path),
-        filter.id === undefined ? undefined : eq(lfsLocks.id, filter.id),
-        filter.cursor === undefined ? undefined : gt(lfsLocks.id, filter.cursor),
-      ),
-    )
+    .where(and(eq(lfsLocks.project_id, projectId), ...conditionsWith(FILTERS, filter)))
     .orderBy(asc(lfsLocks.id))
     .limit(limit + 1)
   const locks = found.slice(0, limit)

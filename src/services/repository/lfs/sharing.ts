@@ -59,6 +59,7 @@ export async function missingObjects(ctx: Context, userId: number | null, projec
 /** Other projects of the fork network that have any of the objects, the oldest first. */
 async function findSources(ctx: Context, projectId: number, objects: LfsPointer[]): Promise<number[]> {
   const oids = objects.map(({ oid }) => oid)
+  // in SQL: the builder has no recursive queries
   const { rows } = await ctx.db.write.execute<{ id: string }>(sql`with recursive
     up (id, above) as (select p.id, p.forked_from_id from ${projects} p where p.id = ${projectId}
       union select p.id, p.forked_from_id from ${projects} p join up on p.id = up.above),

@@ -232,6 +232,7 @@ export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { 
   const commits = drafts.flatMap(({ request, version }) =>
     version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
   )
+  // in SQL: the builder has neither record sets of JSON nor `insert … select` without the ids that Postgres makes
   const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drafts as (
       select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, behind boolean, has_version boolean, source_unreadable boolean,
         without_references boolean,

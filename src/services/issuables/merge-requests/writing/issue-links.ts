@@ -84,15 +84,11 @@ async function storeLinks(tx: Transaction, read: Row, links: Map<number, boolean
  * Updates `merge_requests_count` of issues: the merge requests that close them. Only merge requests of the issue's own
  * project count, so that the number reveals nothing about other projects.
  */
-export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: number[]): Promise<void> {
+export async function countClosing(tx: Pick<Transaction, 'update'>, issueIds: number[]): Promise<void> {
   if (issueIds.length === 0) return
-  await tx.execute(sql`update ${issues} i set merge_requests_count = (select count(*) from ${mergeRequestIssues} l
-      join ${mergeRequests} r on r.id = l.merge_request_id
-      where l.issue_id = i.id and l.closes and r.project_id = i.project_id and r.deleted_at is null)
-    where i.id in (${sql.join(
-      [...new Set(issueIds)].sort((a, b) => a - b).map((id) => sql`${id}`),
-      sql`, `,
-    )})`)
+  const closing = sql`(select count(*) from ${mergeRequestIssues} l join ${mergeRequests} r on r.id = l.merge_request_id
+    where l.issue_id = ${issues.id} and l.closes and r.project_id = ${issues.project_id} and r.deleted_at is null)`
+  await tx.update(issues).set({ merge_requests_count: closing }).where(inArray(issues.id, issueIds))
 }
 
 /** Updates all pending links of a project in the background. After a crash, the job `due merge requests` does it. */

@@ -5,7 +5,7 @@ import type { Context } from '../../../../context.js'
 import type { FileDiff } from '../../../../git/types.js'
 import { isPicture, type Size } from '../../../../rules/reviews/picture-size.js'
 import { type ShownChanges, shownChanges } from '../../../../services/issuables/merge-requests/reading/contents.js'
-import { type Landing, landingIn } from '../../../../services/issuables/merge-requests/reading/landing.js'
+import { type LineMapping, lineMappingIn } from '../../../../services/issuables/merge-requests/reading/line-mapping.js'
 import { type Seen, seenBy } from '../../../../services/issuables/merge-requests/reading/seen.js'
 import { type DraftNote, listDrafts } from '../../../../services/notes/drafts.js'
 import { type DiscussionRecord, threadsOfFiles } from '../../../../services/notes/list.js'
@@ -46,7 +46,7 @@ export interface Shown {
   pictureAt(file: FileDiff): string
   mayComment: boolean
   /** Where the lines that are shown are in the changes of the version; null: these are what is shown. */
-  landing: Landing | null
+  lineMapping: LineMapping | null
 }
 
 export async function load(
@@ -94,7 +94,7 @@ export async function load(
     threads: placesOf(discussions, positionOfThread, placed),
     drafts: placesOf(drafted, (draft) => draft, placed),
     mayComment: parts.mayWrite && changes.version !== null,
-    landing: parts.mayWrite && (input.w || changes.since || changes.commit) ? await landingIn(ctx, project, request, changes) : null,
+    lineMapping: parts.mayWrite && (input.w || changes.since || changes.commit) ? await lineMappingIn(ctx, project, request, changes) : null,
     drafted: drafted.length,
     moreThreads: total - discussions.length,
   }

@@ -50,7 +50,7 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
   const anchor = fileAnchor(file.new_path)
   const here = { ...kept, on: anchor, line: line ? keyOf(line) : 'file' }
   const range: Record<string, string> = input.from === undefined ? {} : { from: String(input.from) }
-  const place = shown.landing ? shown.landing(file, line) : { file, line }
+  const place = shown.lineMapping ? shown.lineMapping(file, line) : { file, line }
   const position = {
     ...shaFields(changes),
     position_type: line ? 'text' : 'file',

@@ -21,9 +21,9 @@ const MAX_LINES_OF_ONE = 20_000
 
 /** What stands beside and under the lines: threads, drafts, and the form of a new comment. */
 export function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
-  const { input, changes, whole, seen, threads, drafts, mayComment, landing, view, at, kept } = shown
+  const { input, changes, whole, seen, threads, drafts, mayComment, lineMapping, view, at, kept } = shown
   const inDiff = new Set(linesOf(files.find(({ new_path }) => new_path === whole?.new_path)?.diff ?? '').map(keyOf))
-  const lands = (file: FileDiff, line: Line | null) => mayComment && (landing === null || landing(file, line) !== null)
+  const lands = (file: FileDiff, line: Line | null) => mayComment && (lineMapping === null || lineMapping(file, line) !== null)
   const left = filesBeyond(files, input.only ? MAX_LINES_OF_ONE : MAX_LINES)
   const isViewed = (file: FileDiff) => {
     const digest = seen.files.size > 0 && seen.files.get(fileAnchor(file.new_path))
@@ -109,7 +109,7 @@ export function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
     },
     isPlain(file) {
       const { anchor, threads: own, drafts: drafted } = of(file)
-      return landing === null && !own && !drafted && input.on !== anchor && file.new_path !== whole?.new_path
+      return lineMapping === null && !own && !drafted && input.on !== anchor && file.new_path !== whole?.new_path
     },
     isClosed: (file) => isViewed(file) && fileAnchor(file.new_path) !== input.on,
     instead: (file) =>
@@ -126,12 +126,12 @@ const ThreadBox = ({ shown, discussion, outdated = false }: { shown: Shown; disc
   </div>
 )
 
-function FileTools({ shown: { view, parts, mayComment, landing, subject }, file, viewed }: { shown: Shown; file: FileDiff; viewed: boolean }) {
+function FileTools({ shown: { view, parts, mayComment, lineMapping, subject }, file, viewed }: { shown: Shown; file: FileDiff; viewed: boolean }) {
   const anchor = fileAnchor(file.new_path)
   return (
     <>
       <WholeFileLink view={view} file={file} />
-      {mayComment && (landing === null || landing(file, null)) && (
+      {mayComment && (lineMapping === null || lineMapping(file, null)) && (
         <button type="submit" form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
           Comment
         </button>

@@ -45,7 +45,7 @@ export const requestChangesPage = page({
             />
           )}
           <div class="toolbar">
-            {shown.landing && version && (
+            {shown.lineMapping && version && (
               <>
                 <span class="dim">
                   Comments are about version {numberOf(changes, version.id)}: they can be written on the lines that its changes have as they are here.

@@ -10,18 +10,18 @@ import { type ShownChanges, shownChanges } from './contents.js'
 type Numbers = Pick<LineOfDiff, 'old' | 'new'>
 
 /** Where a comment on a line that is shown, or on a file (null), is in the changes of the version; null if it is not there. */
-export type Landing = (file: FileDiff, line: Numbers | null) => { file: FileDiff; line: Numbers | null } | null
+export type LineMapping = (file: FileDiff, line: Numbers | null) => { file: FileDiff; line: Numbers | null } | null
 
 /**
  * Finds the lines of the version's own changes that lines of other ones stand for: since an earlier version, of a single
  * commit, without white space (WB-263).
  */
-export async function landingIn(
+export async function lineMappingIn(
   ctx: Context,
   project: ProjectSubject['project'],
   request: typeof mergeRequests.$inferSelect,
   changes: ShownChanges,
-): Promise<Landing> {
+): Promise<LineMapping> {
   const { version, from, to } = changes
   if (!version || to === null) return () => null
   const whole = changes.since || changes.commit ? await shownChanges(ctx, project, request, { version: version.id }) : changes
