@@ -73,9 +73,9 @@ async function projects({ ctx, caller, input, view }: SearchRequest, group?: num
     per_page: input.per_page,
     ...(group !== undefined && { group: { id: group, subgroups: true, shared: false } }),
   })
-  const ids = items.map(({ id }) => id)
-  const found = new Map((await loadProjects(ctx, caller.user, ids)).map((project) => [project.id, project]))
-  return pageOf({ items: ids.flatMap((id) => found.get(id) ?? []), total }, input, (project) => presentBasicProject(project, view))
+  const load = (ids: number[]) => loadProjects(ctx, caller.user, ids)
+  const rendered = await ctx.caches.rendered.render('found project', items, load, (project) => presentBasicProject(project, view))
+  return pageOf({ items: rendered, total }, input, (element) => element)
 }
 
 /** The contract's path, and the one that clients use. */

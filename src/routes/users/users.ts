@@ -26,7 +26,7 @@ import {
   updateOf,
 } from '../../http/params.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
-import { listUsers, USER_ORDERS } from '../../services/identity/user-list.js'
+import { listUsers, loadUsers, USER_ORDERS } from '../../services/identity/user-list.js'
 import { userStateChanges } from '../../services/identity/user-state.js'
 import { updateUser } from '../../services/identity/user-update.js'
 import { createUser, loadUser, showUser } from '../../services/identity/users.js'
@@ -163,7 +163,21 @@ export const users = [
       const { items, total } = await listUsers(ctx, caller, asked)
       const ids = items.map(({ id }) => id)
       const attributes = await attributesFor(ctx, caller, input, 'user', ids)
-      return pageOf({ items, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes?.get(user.id))).inOrderOfIds(asked)
+      if (attributes) {
+        const records = new Map((await loadUsers(ctx, caller, ids)).map((user) => [user.id, user]))
+        const listed = ids.flatMap((id) => records.get(id) ?? [])
+        return pageOf({ items: listed, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id))).inOrderOfIds(
+          asked,
+        )
+      }
+      const variant = caller.user?.admin ? 'user admin' : 'user basic'
+      const rendered = await ctx.caches.rendered.render(
+        `${variant} ${view.avatarService}`,
+        items,
+        (missing: number[]) => loadUsers(ctx, caller, missing),
+        (user) => presentListedUser(user, view),
+      )
+      return pageOf({ items: rendered, total }, input, (element) => element).inOrderOfIds(asked, asked.sort, ids)
     },
   }),
   endpoint({

@@ -104,20 +104,28 @@ const matches = (admin: boolean, search: Fuzzy['shape']) =>
 const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filters' | 'search'>) =>
   and(...conditionsOf(FILTERS, filters, null), search === 'all' ? undefined : matches(admin, search))
 
+/** Changes whenever the row does: it contains the id of the transaction that wrote it (`xmin`). */
+const basicKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin)`
+/** Changes also whenever anything else changes that administrators see. */
+const adminKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin, ' ', ${extendedColumns.namespace_id}, ' ', ${extendedColumns.personal_projects}, ' ', ${extendedColumns.identities})`
+
+/** A user of a list page, not loaded yet; `key` changes whenever their representation does. */
+export interface ListedUser {
+  id: number
+  key: string
+}
+
 const selectUsers = statement('user records', (db, admin: boolean) =>
   db
-    .select({ user: users, ...(admin && extendedColumns) })
+    .select({ user: users, ...(admin && extendedColumns), key: admin ? adminKey : basicKey })
     .from(users)
     .where(inIds(users.id)),
 )
 
-/** A user without the columns beyond the row, which only administrators see. */
-const NO_EXTENDED_COLUMNS = { identities: [], namespace_id: null, personal_projects: 0 }
-
 /** Users by id, in any order. The columns beyond the row are filled only for administrators. */
-export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<UserRecord[]> {
+export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<(UserRecord & ListedUser)[]> {
   const rows = await selectUsers(ctx.db, viewer?.admin ?? false).execute({ ids })
-  return rows.map((row) => toRecord({ ...NO_EXTENDED_COLUMNS, ...row }))
+  return rows.map((row) => ({ ...toRecord({ ...NO_EXTENDED_COLUMNS, ...row }), key: row.key }))
 }
 
 /** Selects the ids of one page first, so that only their rows are joined with the displayed columns. */
@@ -143,7 +151,7 @@ const selectPage = statement('users', (db, shape: ListShape) => {
     .offset(sql.placeholder('offset'))
     .as('page')
   return db
-    .select({ user: users, ...(admin && extendedColumns), version: versionOf('users') })
+    .select({ id: users.id, key: admin ? adminKey : basicKey, version: versionOf('users') })
     .from(users)
     .innerJoin(page, eq(page.id, users.id))
     .orderBy(...ordered)
@@ -156,8 +164,10 @@ const selectTotal = statement('number of users', (db, shape: Omit<ListShape, 'or
     .where(conditions(shape)),
 )
 
-/** The users that this caller may list (U-8 to U-16). The columns beyond the row are filled only for administrators. */
-export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<UserRecord>> {
+const NO_EXTENDED_COLUMNS = { identities: [], namespace_id: null, personal_projects: 0 }
+
+/** The users that this caller may list (U-8 to U-16). */
+export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<ListedUser>> {
   const admin = viewer?.admin ?? false
   const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
   if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
@@ -174,6 +184,5 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const count = () => selectTotal(ctx.db, shape).execute(values)
   // secondary addresses are not part of the list's version
   const key = used.cacheable && !(admin && words.shape !== 'all') ? JSON.stringify([shape, values]) : null
-  const { items, total } = await ctx.caches.lists.page('users', key, rows, filter, count)
-  return { items: items.map(({ version: _, ...row }) => toRecord({ ...NO_EXTENDED_COLUMNS, ...row })), total }
+  return ctx.caches.lists.page('users', key, rows, filter, count)
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { adminPage } from '../../../access/rules.js'
 import * as documented from '../../../http/documented.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
-import { listUsers, type UserFilter } from '../../../services/identity/user-list.js'
+import { listUsers, loadUsers, type UserFilter } from '../../../services/identity/user-list.js'
 import { createUser, type UserRecord } from '../../../services/identity/users.js'
 import { countUsers } from '../../../services/operations/overview.js'
 import { numberText } from '../../components/facts.js'
@@ -77,6 +77,15 @@ export const adminUsersPage = page({
       per_page: PER_PAGE,
     }
     const [counts, { items, total }] = await Promise.all([countUsers(ctx), listUsers(ctx, caller, wanted)])
+    const records = new Map(
+      (
+        await loadUsers(
+          ctx,
+          caller,
+          items.map(({ id }) => id),
+        )
+      ).map((user) => [user.id, user]),
+    )
     const query = (filter: string) =>
       new URLSearchParams({ filter, sort: input.sort, ...(input.search_query && { search_query: input.search_query }) })
     return {
@@ -111,9 +120,10 @@ export const adminUsersPage = page({
             </span>
           </div>
           <Rows empty={input.search_query ? 'None of these has this in a name or an address.' : 'There are none.'}>
-            {items.map((user) => (
-              <UserRow key={user.id} view={view} user={user} />
-            ))}
+            {items.flatMap(({ id }) => {
+              const user = records.get(id)
+              return user ? [<UserRow key={id} view={view} user={user} />] : []
+            })}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </AdminLayout>

@@ -8,7 +8,7 @@ import { oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../
 import { shownPath } from '../../../lib/text/byte-path.js'
 import type { Page as Results } from '../../../services/core/page.js'
 import { listGroups } from '../../../services/groups/list.js'
-import { listUsers } from '../../../services/identity/user-list.js'
+import { listUsers, loadUsers } from '../../../services/identity/user-list.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { listProjects } from '../../../services/projects/list.js'
@@ -129,15 +129,22 @@ async function groupResults(search: Search): Promise<Found> {
 async function userResults(search: Search): Promise<Found> {
   const { ctx, caller, view, text } = search
   const { items, total } = await listUsers(ctx, caller, { search: text, active: true, order_by: 'id', sort: 'desc', ...ofPage(search) })
+  const ids = items.map(({ id }) => id)
+  const loaded = new Map((await loadUsers(ctx, caller, ids)).map((record) => [record.id, record]))
   const body = (
     <Rows empty={NONE}>
-      {items.map((user) => (
-        <Row key={user.id}>
-          <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
-            <Avatar view={view} user={user} size={24} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
-          </a>
-        </Row>
-      ))}
+      {ids.flatMap((id) => {
+        const user = loaded.get(id)
+        return user ? (
+          <Row key={id}>
+            <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
+              <Avatar view={view} user={user} size={24} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
+            </a>
+          </Row>
+        ) : (
+          []
+        )
+      })}
     </Rows>
   )
   return { body, total }
