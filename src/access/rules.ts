@@ -111,11 +111,16 @@ interface ProjectLookup {
 
 const selectProject = statement('project for caller', (db, { by, viewer, deleted }: ProjectLookup) => {
   const user = sql`${sql.placeholder('user')}::bigint`
-  const level = viewer === undefined || viewer === 'anonymous' ? sql<number>`0` : projectLevel(projects, user)
+  const level = sql<number>`standing.level`
+  const standing = viewer === undefined || viewer === 'anonymous' ? sql`0` : projectLevel(projects, user)
   // a hidden project gives no row, like a missing one: reading its row would tell them apart by their time (SEC-30)
-  const visible = viewer === undefined ? undefined : (deleted ? visibleOrRestorableProject : visibleProject)(viewer, user)
+  const visible =
+    viewer === undefined ? undefined : deleted ? visibleOrRestorableProject(viewer, user, level) : visibleProject(viewer, user, projects, level)
   const query = db.select({ project: projects, namespace: namespaces, level: decoded(level, Number) }).from(projects)
-  const joined = query.innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+  // `offset 0` keeps Postgres from working the level out twice
+  const joined = query
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .innerJoin(sql`lateral (select ${standing} as level offset 0) standing`, sql`true`)
   return by === 'id'
     ? joined.where(and(eq(projects.id, sql.placeholder('value')), visible))
     : joined.innerJoin(routes, eq(routes.project_id, projects.id)).where(and(eq(routes.key, sql.placeholder('value')), visible))

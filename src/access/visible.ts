@@ -43,19 +43,24 @@ export function restorableProjects(viewerKind: ViewerKind, userId: SQLWrapper): 
 
 /**
  * Like `visibleProjects`, for a few rows with known ids: checks each row, instead of collecting all projects that the
- * user has a level on.
+ * user has a level on. `level` is that level, if the query has it already.
  */
-export function visibleProject(viewerKind: ViewerKind, userId: SQLWrapper, project: Project = projects): SQL {
+export function visibleProject(
+  viewerKind: ViewerKind,
+  userId: SQLWrapper,
+  project: Project = projects,
+  level: SQLWrapper = projectLevel(project, userId),
+): SQL {
   if (viewerKind === 'admin' || viewerKind === 'anonymous') return visibleProjects(viewerKind, userId, project)
-  return sql`((${project.visibility} >= ${openTo(viewerKind)} or ${projectLevel(project, userId)} > 0) and ${kept(project)})`
+  return sql`((${project.visibility} >= ${openTo(viewerKind)} or ${level} > 0) and ${kept(project)})`
 }
 
 /** `visibleProject`, or what waits for its removal, for its owners and administrators (PR-30, SEC-245). */
-export function visibleOrRestorableProject(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+export function visibleOrRestorableProject(viewerKind: ViewerKind, userId: SQLWrapper, level: SQLWrapper = projectLevel(projects, userId)): SQL {
   if (viewerKind === 'admin') return sql`true`
-  const visible = visibleProject(viewerKind, userId)
+  const visible = visibleProject(viewerKind, userId, projects, level)
   if (viewerKind === 'anonymous') return visible
-  return sql`(${visible} or ${projects.marked_for_deletion_at} is not null and ${projectLevel(projects, userId)} >= ${OWNER})`
+  return sql`(${visible} or ${projects.marked_for_deletion_at} is not null and ${level} >= ${OWNER})`
 }
 
 const REPORTER = sql`20`

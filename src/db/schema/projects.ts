@@ -96,6 +96,8 @@ export const projects = pgTable(
     uniqueIndex('projects_namespace_id_name_key').on(t.namespace_id, sql`lower(${t.name})`),
     uniqueIndex('projects_namespace_id_path_key').on(t.namespace_id, sql`lower(${t.path})`),
     index('projects_creator_id_idx').on(t.creator_id),
+    // counts what is in a namespace
+    index('projects_namespace_id_idx').on(t.namespace_id).where(sql`${t.marked_for_deletion_at} is null`),
     // the last column keeps scans for lists within the index
     index('projects_created_at_idx').on(t.created_at, t.id, t.marked_for_deletion_at),
     index('projects_visibility_idx').on(t.visibility, t.created_at, t.id, t.marked_for_deletion_at),

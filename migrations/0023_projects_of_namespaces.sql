@@ -1,0 +1,1 @@
+CREATE INDEX "projects_namespace_id_idx" ON "projects" USING btree ("namespace_id") WHERE "projects"."marked_for_deletion_at" is null;
