@@ -9,7 +9,7 @@ import * as documented from '../../../http/texts.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
-import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
+import { createWikiPage, deleteWikiPage, hasWikiFile, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
 import { settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { haveHidden, linesOf } from '../../components/diff/diff.js'
@@ -30,14 +30,21 @@ const MAX_DIFF_LINES = 20_000
 const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/wikis`
 const addressOf = (subject: ProjectSubject, slug: string) => `${within(subject)}/${inUrl(slug)}`
 
-/** Renders a page: relative links lead to other pages (WB-131). */
-export async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, slug: string, text: string): Promise<string> {
+interface ShownPage {
+  slug: string
+  text: string
+  version?: string | undefined
+}
+
+/** Renders a page: relative links lead to other pages, pictures are files of the wiki (WB-131). */
+export async function renderPage(ctx: Context, caller: Caller, subject: ProjectSubject, { slug, text, version }: ShownPage): Promise<string> {
   const base = ctx.links.prefix + within(subject)
-  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), true)
+  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), { isWiki: true, hasMath: true })
   const settled = await settledSurroundings(ctx)
   const page = (path: string) => `${base}/${inUrl(path.replace(/\.(?:md|markdown)$/i, ''))}`
-  const placed = await withSurroundings(ctx.cpu, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file: page, ...settled })
-  return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${projectLinks(ctx, fullPathOf(subject.project)).home}/uploads/`)
+  const file = (path: string) => `${base}/raw/${inUrl(path)}${version === undefined ? '' : `?version_id=${encodeURIComponent(version)}`}`
+  const placed = await withSurroundings(ctx.cpu, html, { folder: slug.split('/').slice(0, -1).join('/'), page, file, ...settled })
+  return placed.replace(/ (src|srcset|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${projectLinks(ctx, fullPathOf(subject.project)).home}/uploads/`)
 }
 
 interface FrameProps {
@@ -93,7 +100,7 @@ const Frame = ({ view, subject, beside, current, children }: FrameProps) => {
 }
 
 async function sidebarOf(ctx: Context, caller: Caller, subject: ProjectSubject, shown: Pick<ShownWikiPage, 'sidebar' | 'slugs' | 'hasMore'>) {
-  return { ...shown, sidebar: shown.sidebar ? await renderPage(ctx, caller, subject, '', shown.sidebar) : null }
+  return { ...shown, sidebar: shown.sidebar ? await renderPage(ctx, caller, subject, { slug: '', text: shown.sidebar }) : null }
 }
 
 /** The title that a form shows for a slug, with its folders. */
@@ -128,6 +135,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
   const found = await findShownPage(ctx, subject, slug, version)
   const at = view.links.prefix + addressOf(subject, slug)
   if (!found) {
+    if (!version && (await hasWikiFile(ctx, subject, slug))) return new Redirect(`${within(subject)}/raw/${inUrl(slug)}`)
     if (version || (slug !== 'home' && !subject.can('write_wiki'))) throw notFound('Wiki Page')
     const home = slug === 'home' ? null : await findShownPage(ctx, subject, 'home')
     return {
@@ -143,7 +151,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
     }
   }
   const { content, format, commit } = found
-  const html = format === 'markdown' ? await renderPage(ctx, caller, subject, slug, content) : null
+  const html = format === 'markdown' ? await renderPage(ctx, caller, subject, { slug, text: content, version }) : null
   return {
     title: `${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
     body: (
