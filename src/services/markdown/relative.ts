@@ -1,7 +1,7 @@
 import type { Context } from '../../context.js'
 import type { Highlighter } from '../../lib/text/highlighter.js'
 import { escapeHtml, unescapeHtml } from '../../lib/text/html.js'
-import { linkWithin } from '../../lib/text/sanitize.js'
+import { asSrcset, linkWithin, sourcesOf } from '../../lib/text/sanitize.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
 import { pictureAddress } from '../core/external-pictures.js'
 import { readSettings, type Settings } from '../core/settings.js'
@@ -26,7 +26,8 @@ export async function settledSurroundings(ctx: Context): Promise<Pick<Surroundin
 }
 
 const FENCED = /<pre><code class="language-([^"\s]{1,50})">([^<]*)<\/code><\/pre>/g
-const TAGS = /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^<>]*)>|<a href="([^"]*)"/g
+const TAGS =
+  /<input type="checkbox" class="task-list-item-checkbox" disabled(?:="")?|<img src="([^"]*)" alt="([^"]*)"([^<>]*)>|<source srcset="([^"]*)"([^<>]*)>|<a href="([^"]*)"/g
 /** Tags that are changed in one step: a text of a megabyte has a hundred thousand links (SEC-145). */
 const STEP_TAGS = 500
 
@@ -44,10 +45,11 @@ export async function withSurroundings(
   return slices.steps(function* () {
     const parts: string[] = []
     let [from, steps] = [0, 0]
-    for (const { 0: tag, 1: picture, 2: alt = '', 3: attributes = '', 4: link, index } of drawn.matchAll(TAGS)) {
+    for (const { 0: tag, 1: picture, 2: alt = '', 3: attributes = '', 4: sources, 5: when = '', 6: link, index } of drawn.matchAll(TAGS)) {
       if (++steps % STEP_TAGS === 0) yield
       parts.push(drawn.slice(from, index))
       if (picture !== undefined) parts.push(pictureTo(tag, picture, alt, attributes, surroundings))
+      else if (sources !== undefined) parts.push(sourceTo(sources, when, surroundings))
       else parts.push(link === undefined ? `${tag} aria-label="Task"` : linkTo(tag, link, surroundings))
       from = index + tag.length
     }
@@ -72,15 +74,39 @@ async function withMarks(highlighter: Highlighter, html: string): Promise<string
   return [...parts, html.slice(from)].join('')
 }
 
-function pictureTo(tag: string, url: string, alt: string, attributes: string, { folder, file, picture }: Surroundings): string {
+/** Where a page has the picture of an address; null if it is not shown. */
+function shownAt(address: string, { folder, file, picture }: Surroundings): string | null {
+  if (address.startsWith('/uploads/')) return address
+  const bare = address.replace(/[?#][\s\S]*$/, '')
+  const path = bare === '' ? null : pathOf(bare, folder)
+  return path === null ? picture(address) : file(path)
+}
+
+/** Pictures whose addresses end so are for one of the two (MD-20). */
+const SCHEME = /#gh-(dark|light)-mode-only$/
+
+function pictureTo(tag: string, url: string, alt: string, attributes: string, surroundings: Surroundings): string {
   if (url.startsWith('/uploads/')) return tag
   const address = unescapeHtml(url)
-  const path = pathOf(address, folder)
-  const src = path === null ? picture(address) : file(path)
+  const src = shownAt(address, surroundings)
+  const scheme = SCHEME.exec(address)?.[1]
   return src !== null
-    ? `<img loading="lazy" src="${escapeHtml(src)}" alt="${alt}"${attributes}>`
+    ? `<img loading="lazy" src="${escapeHtml(src)}" alt="${alt}"${attributes}${scheme ? ` class="${scheme}-only"` : ''}>`
     : `<span class="elsewhere" title="${url}">${alt || 'picture'}</span>`
 }
+
+/** A source of a picture, without what is not shown. */
+function sourceTo(srcset: string, attributes: string, surroundings: Surroundings): string {
+  const sources = sourcesOf(unescapeHtml(srcset)).flatMap(({ url, size }) => {
+    const shown = shownAt(url, surroundings)
+    return shown === null ? [] : [{ url: inSrcset(shown), size }]
+  })
+  return sources.length === 0 ? '' : `<source srcset="${escapeHtml(asSrcset(sources))}"${attributes}>`
+}
+
+/** Spaces and commas separate the addresses. */
+const inSrcset = (address: string) =>
+  address.replace(/[\s,]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)
 
 function linkTo(tag: string, url: string, { folder, page }: Surroundings): string {
   const [, bare = '', rest = ''] = /^([^?#]*)([\s\S]*)$/.exec(unescapeHtml(url)) ?? []
