@@ -24,7 +24,7 @@ export async function renderFile(
   { links, ref, path }: Pick<Place, 'links' | 'ref' | 'path'>,
   text: string,
 ) {
-  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text))
+  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), { hasMath: true })
   const surroundings: Surroundings = {
     folder: path.split('/').slice(0, -1).join('/'),
     page: (file) => links.blob(ref, file),

@@ -30,13 +30,13 @@ async function withinProject(ctx: Context, project: ProjectSubject | null, html:
     file: (path) => links.raw(branch, path),
     ...settled,
   })
-  return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
+  return placed.replace(/ (src|srcset|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
 }
 
 /** Renders a text of a project, or of none, for a reader. */
 export async function renderText(ctx: Context, caller: Caller, project: ProjectSubject | null, text: string | null): Promise<string> {
   if (!text) return ''
-  return withinProject(ctx, project, await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text)))
+  return withinProject(ctx, project, await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text), { hasMath: true }))
 }
 
 const RENDERED_TOGETHER = 8
@@ -120,10 +120,10 @@ export async function discussionParts(
 
 /** The rendered text of a note; in parts if it has suggestions. */
 async function textOf(ctx: Context, { note }: NoteRecord, suggestions: Suggestion[] | undefined, links: NamedLinks): Promise<string[]> {
-  if (!suggestions?.length) return [await ctx.cpu.markdown.html(note.note, links)]
+  if (!suggestions?.length) return [await ctx.cpu.markdown.html(note.note, links, { hasMath: true })]
   const texts = ['']
   for (const part of partsOfNote(note.note)) {
-    if (typeof part === 'string') texts[texts.length - 1] = await ctx.cpu.markdown.html(part, links)
+    if (typeof part === 'string') texts[texts.length - 1] = await ctx.cpu.markdown.html(part, links, { hasMath: true })
     else texts.push('')
   }
   return texts
