@@ -17,7 +17,7 @@ import { holderOfCall } from '../lib/async/holder.js'
 import { urlOfRouter } from '../lib/text/byte-path.js'
 import { directHosts } from '../services/core/external-pictures.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
-import { diagramServer } from '../services/markdown/relative.js'
+import { diagramServers } from '../services/markdown/relative.js'
 import { Assets } from './assets.js'
 import { answerPage, keepDetails } from './call.js'
 import { documentOf } from './layout/document.js'
@@ -207,7 +207,7 @@ export class Site implements Sender {
     const bytes = await documentOf(ctx.cpu.slices, result, view, await this.assets.links(), { waiting, costs })
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
-    reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })
+    reply.code(result.status ?? 200).headers({ ...headersOf(view, result, hasDiagrams(bytes)), ...result.headers })
     return this.#sendText(bytes, request, reply)
   }
 
@@ -265,15 +265,19 @@ const holderOf = ({ caller, ip }: FastifyRequest) => holderOfCall(caller?.user?.
 
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 
+/** Whether a page has diagrams that are drawn in frames, or may get them by a preview (MD-23). */
+const hasDiagrams = (bytes: Buffer) => bytes.includes('<code class="language-mermaid">') || bytes.includes('<div class="editor"')
+
 /** Only what comes from this service, pictures of an avatar service and of hosts of the settings, and what a page names (WB-4, WB-29, WB-465). */
-function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
+function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html, hasFrames: boolean): Record<string, string> {
   const others = sources.map((source) => ` ${source}`).join('')
-  const diagrams = diagramServer(settings)
-  const elsewhere = [...(avatarService ? [avatarService.replace(/%\{\w+\}/g, '0')] : []), ...(diagrams ? [diagrams] : [])]
+  const frames = `${hasFrames ? " 'self'" : ''}${others}`
+  const diagrams = Object.values(diagramServers(settings)).filter((server) => server !== null)
+  const elsewhere = [...(avatarService ? [avatarService.replace(/%\{\w+\}/g, '0')] : []), ...diagrams]
   const pictures = [...elsewhere.map((address) => new URL(address).origin), ...directHosts(settings)].map((source) => ` ${source}`).join('')
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${frames && ` frame-src${frames};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,
     'x-frame-options': 'DENY',
     'referrer-policy': 'same-origin',
     'cache-control': 'private, no-cache',

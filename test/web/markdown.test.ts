@@ -1,7 +1,8 @@
+import { inflateSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
-import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { aProject, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
 import { aBareRepository } from '../support/git.js'
 import { bareOf } from '../support/repositories.js'
 
@@ -120,4 +121,60 @@ describe('formulas (MD-22)', () => {
     const [shown, sources] = [$('.prose math').length, $('.prose code.language-math').length]
     expect([status, shown > 0, sources > 0, shown + sources]).toEqual([200, true, true, 120])
   })
+})
+
+describe('diagrams (MD-23)', () => {
+  const SOURCE = 'flowchart LR\n  A --> B["<b>x</b>"]\n'
+  const TEXT = `\`\`\`mermaid\n${SOURCE}\`\`\`\n`
+
+  it('in Markdown are pictures of a Kroki server that the settings name (MD-23)', async () => {
+    const { at } = await withReadme(`${TEXT}\n\`\`\`dot\ndigraph {}\n\`\`\`\n\n\`\`\`js\nx\n\`\`\`\n\n\`\`\`mermaid\n${'x'.repeat(21_000)}\n\`\`\`\n`)
+    await setSettings(t.ctx, { kroki_enabled: true, kroki_url: 'https://kroki.example.org/' })
+    try {
+      const { $, headers } = await browser.open(at)
+      const [drawn, dot] = $('.prose img.diagram')
+        .toArray()
+        .map((picture) => $(picture).attr('src') ?? '')
+      const code = /^https:\/\/kroki\.example\.org\/mermaid\/svg\/([\w-]+)$/.exec(drawn ?? '')?.[1] ?? ''
+      expect(inflateSync(Buffer.from(code, 'base64url')).toString()).toBe(SOURCE)
+      expect([dot?.startsWith('https://kroki.example.org/graphviz/svg/'), $('.prose img.diagram').length, $('.prose pre').length]).toEqual([
+        true,
+        2,
+        2,
+      ])
+      expect(headers.get('content-security-policy')).toMatch(/img-src 'self' https:\/\/kroki\.example\.org;/)
+    } finally {
+      await setSettings(t.ctx, { kroki_enabled: false })
+    }
+  })
+
+  it('are code for those without scripts, and only their pages and those with an editor allow frames', async () => {
+    const { at, made } = await withReadme(TEXT)
+    const { $, headers } = await browser.open(at)
+    expect([$('.prose code.language-mermaid').text(), headers.get('content-security-policy')]).toEqual([
+      SOURCE,
+      expect.stringContaining("; frame-src 'self';"),
+    ])
+    for (const path of [at.replace('README.md', 'a'), `${at}?plain=1`, `/${made.fullPath}/-/commits/main`])
+      expect((await browser.open(path)).headers.get('content-security-policy')).not.toContain('frame-src')
+    expect((await browser.open(`/${made.fullPath}/-/issues/new`)).headers.get('content-security-policy')).toContain("frame-src 'self';")
+  })
+})
+
+it('a file with three headings or more has a menu of them in its head (WB-500)', async () => {
+  const { at, made } = await withReadme('# A $x$\n\n### B <b>c</b>\n\n<h2 align="center">D</h2>\n')
+  for (const path of [at, `/${made.fullPath}`]) {
+    const { $ } = await browser.open(path)
+    const links = $('.head details.outline nav a')
+      .toArray()
+      .map((link) => [$(link).attr('href'), $(link).text(), $(link).attr('data-level')])
+    expect(links).toEqual([
+      ['#user-content-a-x', 'A x', '1'],
+      ['#user-content-b-c', 'B c', '3'],
+      ['#user-content-d', 'D', '2'],
+    ])
+    for (const [href] of links) expect($(`.prose [id="${href?.slice(1)}"]`).length).toBe(1)
+  }
+  const { at: short } = await withReadme('# A\n\n# B\n')
+  expect((await browser.open(short)).$('.outline').length).toBe(0)
 })

@@ -1,4 +1,5 @@
 import katex from 'katex'
+import { inVariant } from './math-letters.js'
 
 /** Longer formulas, such with more macros, nested deeper or of more MathML are shown as their source. */
 const MAX_SOURCE = 4_096
@@ -51,13 +52,13 @@ interface Table {
 }
 
 /**
- * What the library has made, if it is of the elements and attributes of the list alone. Cells get the alignment of their
- * column as a class: browsers do not take it from the table.
+ * What the library has made, if it is of the elements and attributes of the list alone. Browsers take neither the
+ * alignment of cells from their table, which becomes a class, nor most variants of letters, which become those letters.
  */
 function checked(made: string): string | null {
   const parts: string[] = []
   const tables: Table[] = []
-  let [depth, from] = [0, 0]
+  let [depth, from, variant] = [0, 0, '']
   for (const { 0: tag, 1: end, 2: name = '', 3: attributes = '', 4: empty, index } of made.matchAll(
     /<(\/?)([a-z]+)((?: [a-z]+="[^"<>]*")*)(\/?)>/g,
   )) {
@@ -67,11 +68,17 @@ function checked(made: string): string | null {
     if (end) depth--
     else if (!empty) depth++
     if (depth > MAX_DEPTH) return null
+    parts.push(inVariant(text, variant))
+    variant = ''
     const kept: string[] = []
     let columns: string[] = []
     for (const [all, attribute = '', value = ''] of attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)) {
       if (attribute === 'columnalign') columns = value.split(' ')
       if (attribute === 'xmlns' || attribute === 'class' || attribute === 'columnalign') continue
+      if (attribute === 'mathvariant' && value !== 'normal') {
+        variant = value
+        continue
+      }
       const isLength = ATTRIBUTES.get(attribute)
       if (isLength === undefined || (isLength && !isShort(value))) return null
       kept.push(all)
@@ -83,7 +90,7 @@ function checked(made: string): string | null {
       const align = table.columns[table.column++]
       if (align === 'left' || align === 'right') kept.push(` class="${align}"`)
     }
-    parts.push(text, `<${end}${name}${kept.join('')}>${empty ? `</${name}>` : ''}`)
+    parts.push(`<${end}${name}${kept.join('')}>${empty ? `</${name}>` : ''}`)
   }
   return from === made.length && depth === 0 ? parts.join('') : null
 }

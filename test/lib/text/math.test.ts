@@ -27,6 +27,7 @@ describe('formulas (MD-22)', () => {
     expect(formulas('# $a$\n\n| $b$ |\n|---|\n| $c$ |\n\n- $d$\n\n> $$\n> e\n> $$\n\nx[^1]\n\n[^1]: $f$\n\n<b>$g$</b>')).toEqual(
       ['a', 'b', 'c', 'd', 'e', 'g', 'f'].map((name) => [name, name === 'e']),
     )
+    expect(rendered('$\\mathbf{a1}\\mathbb{RA}\\mathcal{L}\\mathfrak{g}\\mathrm{d}$')('mrow').first().text()).toBe('𝐚𝟏ℝ𝔸ℒ𝔤d')
     const $ = rendered('$$\\begin{aligned} a &= b \\\\ c &= d \\end{aligned}$$')
     expect(
       $('mtd')

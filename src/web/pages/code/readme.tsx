@@ -5,6 +5,7 @@ import type { TreeEntry } from '../../../git/types.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
 import { isMarkdown, type Surroundings, settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { Prose } from '../../components/markup.js'
+import { Outline } from '../../components/outline.js'
 import { LongText } from '../../page-part.js'
 import type { Place } from './revision.js'
 
@@ -49,7 +50,10 @@ export async function readmeIn(ctx: Context, caller: Caller, subject: ProjectSub
 
 export const ReadmeBox = ({ readme }: { readme: Readme }) => (
   <section class="box" id="readme">
-    <h2 class="head">{readme.name}</h2>
+    <div class="head">
+      <h2 class="grow">{readme.name}</h2>
+      {'html' in readme && <Outline html={readme.html} />}
+    </div>
     {'html' in readme ? (
       <Prose html={readme.html} />
     ) : (
