@@ -68,7 +68,7 @@ const ELEMENTS =
     ' ',
   )
 const ATTRIBUTES =
-  'align alt border cellpadding cellspacing checked cite class colspan datetime dir disabled headers height href id itemprop lang media name open reversed rowspan scope span src srcset start style title type valign value width'.split(
+  'align alt border cellpadding cellspacing checked cite class colspan datetime dir disabled headers height href id itemprop lang media name open reversed rowspan scope span src srcset start title type valign value width'.split(
     ' ',
   )
 
@@ -104,7 +104,6 @@ function beyond(html: string, hasMath = false): string[] {
         src: /^(?:https?:|(?![a-z][a-z0-9+.-]*:))/i,
         srcset: /^(?:(?:^|, )(?:https?:|(?![a-z][a-z0-9+.-]*:))\S+(?: [\d.]+[wx])?)+$/i,
         media: /^[a-z0-9():,. -]{1,100}$/i,
-        style: /^text-align:/,
         class: /^(?:gfm|language-|markdown-alert|task-list-item|footnote)/,
         id: /^user-content-/,
         name: /^user-content-/,

@@ -52,6 +52,7 @@ useFootnotes(markdown)
 useMath(markdown)
 markdown.inline.ruler.before('link', 'wiki link', takeWikiLink)
 markdown.inline.ruler.push('emoji', takeEmoji)
+markdown.renderer.rules['emoji'] = (tokens, i) => tokens[i]?.content ?? ''
 markdown.renderer.rules['blockquote_open'] = (tokens, i, options, _, renderer) =>
   renderer.renderToken(tokens, i, options) + (tokens[i]?.meta?.['title'] ?? '')
 /** Finds the blocks of a text; `inlines` then parses the text of each of them. */
@@ -111,6 +112,7 @@ export function renderMarkdown(text: string, { linksIn, isWiki = false, mathOf }
     markContents(tokens, env)
     for (const [i, token] of tokens.entries()) {
       if (token.type === 'html_block') env.tags += token.content.split('<').length - 1
+      alignByAttribute(token)
       if (token.type !== 'inline') continue
       const html = inlineHtml(token, env, room)
       if (html === null) return null
@@ -165,9 +167,10 @@ function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
   return html.length > room ? null : html
 }
 
-/** The text of a heading, without its markup: its id is made of it. */
-const textIn = ({ children, content }: Token) =>
-  (children?.map(({ type, content }) => (type === 'html_inline' ? '' : content)).join('') ?? content).slice(0, 255)
+/** The text of a heading, without its markup and pictures: its id is made of it, with the names of emoji. */
+const textIn = ({ children, content }: Token) => (children?.map(textOfPart).join('') ?? content).slice(0, 255)
+
+const textOfPart = ({ type, content, markup }: Token) => (type === 'html_inline' || type === 'image' ? '' : type === 'emoji' ? markup : content)
 
 const EMOJI = /:([a-z0-9_+-]{1,50}):/y
 
@@ -178,7 +181,7 @@ function takeEmoji(state: StateInline, silent: boolean): boolean {
   const [mark, name = ''] = EMOJI.exec(state.src) ?? []
   const emoji = emojiOf(name)
   if (mark === undefined || emoji === undefined) return false
-  if (!silent) state.push('text', '', 0).content = emoji
+  if (!silent) Object.assign(state.push('emoji', '', 0), { content: emoji, markup: mark })
   state.pos += mark.length
   return true
 }
@@ -241,6 +244,12 @@ function htmlToken(html: string): Token {
   const token = new new markdown.core.State('', markdown, {}).Token('html_inline', '', 0)
   token.content = html
   return token
+}
+
+/** Cells are aligned by an attribute: the policy of pages takes no styles. */
+function alignByAttribute(token: Token): void {
+  const align = /^text-align:(left|center|right)$/.exec(String(token.attrGet('style') ?? ''))?.[1]
+  if (align !== undefined) token.attrs = [['align', align]]
 }
 
 const TASK = /^\[([ xX])\]\s/

@@ -36,8 +36,8 @@ const ATTRIBUTES = {
   section: ['class'],
   source: ['srcset', 'media', 'type'],
   sup: ['class'],
-  td: ['colspan', 'rowspan', 'headers', 'style'],
-  th: ['colspan', 'rowspan', 'headers', 'scope', 'style'],
+  td: ['colspan', 'rowspan', 'headers'],
+  th: ['colspan', 'rowspan', 'headers', 'scope'],
   time: ['datetime'],
 }
 
@@ -83,10 +83,8 @@ export const asSrcset = (sources: PictureSource[]): string => sources.map(({ url
 
 function changed(tagName: string, given: sanitizeHtml.Attributes): sanitizeHtml.Tag {
   const { href, src, srcset, alt, ...attribs } = given
-  const { class: classes, style, media } = attribs
+  const { class: classes, media } = attribs
   if (classes !== undefined && !CLASSES[tagName]?.test(classes)) delete attribs['class']
-  // markdown-it aligns the cells of tables so
-  if (style !== undefined && !/^text-align:(?:left|center|right)$/.test(style)) delete attribs['style']
   for (const name of SIZES) if (attribs[name] !== undefined && !isSize(attribs[name])) delete attribs[name]
   if (media !== undefined && !isMedia(media)) delete attribs['media']
   for (const name of ['id', 'name']) if (attribs[name]) attribs[name] = prefixed(attribs[name])
@@ -121,8 +119,6 @@ export const sanitize = (html: string): string =>
     allowedSchemes: ['http', 'https', 'mailto'],
     allowedSchemesAppliedToAttributes: ['href', 'src', 'srcset', 'cite'],
     allowProtocolRelative: true,
-    // those of cells are looked at above
-    parseStyleAttributes: false,
     nonTextTags: ['script', 'style', 'textarea', 'option', 'noscript', 'template', 'iframe', 'title', 'xmp', 'noembed', 'noframes'],
     selfClosing: ['img', 'source', 'br', 'hr', 'input', 'wbr', 'col'],
     nestingLimit: MAX_DEPTH,

@@ -100,6 +100,13 @@ describe('a table of contents (MD-21)', () => {
     expect(rendered('see [[_TOC_]] and [TOC]\n\n# A').text()).toContain('see [[TOC]] and [TOC]')
   })
 
+  it('leads to ids as GitHub makes them, of headings with pictures and emoji too (MD-6)', () => {
+    expect(contents('[TOC]\n\n# A [![b](c)](d) ![e](f)\n\n# Sponsors :heart:').map(([href]) => href)).toEqual([
+      '#user-content-a--',
+      '#user-content-sponsors-heart',
+    ])
+  })
+
   it('leads to headings that are HTML, which get ids as others', () => {
     const $ = rendered('<h1 align="center">The <i>Name</i></h1>\n\n# The Name\n\n<h2 id="own">x</h2>')
     expect(
