@@ -75,7 +75,7 @@ describe('a page answers its address', () => {
   })
 
   it('and not to clients of the API and of Git, whose answers are as before', async () => {
-    for (const credential of [{ 'private-token': who.token }, { authorization: `Bearer ${who.token}` }])
+    for (const credential of <Record<string, string>[]>[{ 'private-token': who.token }, { authorization: `Bearer ${who.token}` }])
       expect(await get(`/${open.fullPath}`, { ...credential, accept: '*/*' })).toMatchObject({ status: 404, type: 'application/json' })
     for (const accept of [undefined, '*/*']) {
       const headers = headersOf(accept)
