@@ -125,7 +125,7 @@ export async function bundles() {
     outExtension: { '.js': '.cjs' },
     sourcemap: false,
   })
-  // modules of browsers: each kind of diagram is a part of its own
+  // modules of browsers: each kind of diagram is a separate part
   const diagrams = await bundle({
     absWorkingDir: root,
     outdir: join(root, 'dist/assets/diagrams'),

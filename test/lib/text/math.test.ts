@@ -4,7 +4,7 @@ import { renderMarkdown } from '../../../src/lib/text/markdown.js'
 import { mathml } from '../../../src/lib/text/math.js'
 
 const rendered = (text: string) => load(renderMarkdown(text, { mathOf: mathml }))
-/** The sources of the formulas, in order, and whether each stands on a line of its own. */
+/** The sources of the formulas, in order, and whether each stands on a separate line. */
 const formulas = (text: string) => {
   const $ = rendered(text)
   return $('math')
