@@ -5,8 +5,8 @@ import type { TreeEntry } from '../../../git/types.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
 import { isMarkdown, type Surroundings, settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { Prose } from '../../components/markup.js'
-import { Outline } from '../../components/outline.js'
 import { LongText } from '../../page-part.js'
+import { Outline } from './outline.js'
 import type { Place } from './revision.js'
 
 /** Larger ones are a link only. */

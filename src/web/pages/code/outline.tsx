@@ -1,4 +1,4 @@
-import { headingsIn } from '../../lib/text/markdown-contents.js'
+import { headingsIn } from '../../../lib/text/markdown-contents.js'
 
 /** Fewer headings are seen without one. */
 const LEAST = 3
