@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { thirdParty } from './third-party.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -11,6 +12,9 @@ const stamp = join(root, 'dist/sources')
 const REFERENCE = 'src/http/reference'
 /** The stylesheets, the script and the icon of the pages. */
 const ASSETS = 'src/web/assets'
+
+/** What draws diagrams: only pages that have one load it. */
+const DIAGRAMS = 'src/web/diagrams'
 
 /** Packages that the program loads from node_modules: native code, and libraries that many services never load. */
 export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'nodemailer', 'openpgp']
@@ -26,10 +30,13 @@ export async function build() {
   }
   const sources = fingerprint()
   if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
-  const { files, inputs } = await bundles()
+  const { files, onDemand, inputs } = await bundles()
   copyFiles(REFERENCE, 'dist/reference')
   copyFiles(ASSETS, 'dist/assets')
   // Files are replaced atomically, the stamp last: an interrupted build is repeated.
+  rmSync(join(root, 'dist/assets/diagrams'), { recursive: true, force: true })
+  mkdirSync(join(root, 'dist/assets/diagrams'))
+  for (const { path, contents } of onDemand) writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }))
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
   // V8 code caches of former builds
   rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
@@ -125,6 +132,23 @@ export async function bundles() {
     outExtension: { '.js': '.cjs' },
     sourcemap: false,
   })
+  // modules of browsers: each kind of diagram is a separate part
+  const diagrams = await bundle({
+    absWorkingDir: root,
+    outdir: join(root, 'dist/assets/diagrams'),
+    entryPoints: ['page', 'frame'].map((name) => `${DIAGRAMS}/${name}.js`),
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    target: 'es2022',
+    legalComments: 'none',
+    logLevel: 'error',
+  })
   // it would stay as long as the service that is started next
   await stop()
   const map = main.outputFiles.find(({ path }) => path.endsWith('program.js.map'))
@@ -132,7 +156,8 @@ export async function bundles() {
   const bundled = [main, others, client]
   return {
     files: bundled.flatMap(({ outputFiles }) => outputFiles),
-    inputs: Object.assign({}, ...bundled.map(({ metafile }) => metafile.inputs)),
+    onDemand: diagrams.outputFiles,
+    inputs: Object.assign({}, ...[...bundled, diagrams].map(({ metafile }) => metafile.inputs)),
   }
 }
 

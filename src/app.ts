@@ -37,8 +37,8 @@ import { avatarRoutes } from './routes/uploads/avatars.js'
 import { uploadedFiles } from './routes/uploads/files.js'
 import { readOnlyNow } from './services/core/maintenance.js'
 import { gitHttp, isGitPath } from './transport/http.js'
+import { wantsPage } from './web/accept.js'
 import { openSite } from './web/index.js'
-import { wantsHtml } from './web/site.js'
 
 /** Maximum size of a JSON or form body, in bytes (SEC-71). */
 const BODY_LIMIT = 8 * 1024 * 1024
@@ -91,8 +91,8 @@ export async function buildApp(
   const site = openSite(ctx)
   const robots = new Set<string>()
   const programs = new Set<string>()
-  /** Whether a browser asks for a page: anything but what is for programs, for those who want HTML (WB-1). */
-  const isPage = (request: FastifyRequest) => wantsHtml(request) && !isForPrograms(programs, request.url)
+  /** Whether what is wrong is shown as a page: it is of nothing that is for programs (WB-1). */
+  const isPage = (request: FastifyRequest) => site.isForPage(request) && !isForPrograms(programs, request.url)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
     for (const beginning of config.robots ?? []) robots.add(beginning)
@@ -120,7 +120,10 @@ export async function buildApp(
   })
 
   // in this order (WB-440); what is asked first is Git
-  const pages = addressKind({ find: (request) => isPage(request) || null, answer: (_, __, request, reply) => site.serveBelow(request, reply) })
+  const pages = addressKind({
+    find: (request) => (wantsPage(request) && !isForPrograms(programs, request.url)) || null,
+    answer: (_, __, request, reply) => site.serveBelow(request, reply),
+  })
   const kinds = [goImports, releaseFiles, programAddresses, pageFeeds, uploadedFiles, pages]
   await app.register(gitHttp, {
     ctx,

@@ -5,12 +5,15 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { noSuchRoute } from '../failures.js'
+import { Diagrams } from './diagrams.js'
 
 /** The addresses of the assets, which change with their contents. */
 export interface AssetLinks {
   style: string
   script: string
   icon: string
+  /** What draws diagrams; undefined where the service was not built. */
+  diagrams: string | undefined
 }
 
 interface Asset {
@@ -42,19 +45,23 @@ const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }
 
 /** Reads and compresses the assets, once, when the first page is asked for. */
 export class Assets {
-  #loaded: Promise<Map<keyof AssetLinks, Asset>> | undefined
+  #loaded: Promise<Map<keyof typeof FILES, Asset>> | undefined
+  readonly #diagrams: Diagrams
 
-  constructor(private readonly prefix: string) {}
+  constructor(private readonly prefix: string) {
+    this.#diagrams = new Diagrams(prefix)
+  }
 
   /** The addresses for a page. */
   async links(): Promise<AssetLinks> {
     const assets = await this.#load()
-    const at = (name: keyof AssetLinks) => this.prefix + (assets.get(name)?.address ?? '')
-    return { style: at('style'), script: at('script'), icon: at('icon') }
+    const at = (name: keyof typeof FILES) => this.prefix + (assets.get(name)?.address ?? '')
+    return { style: at('style'), script: at('script'), icon: at('icon'), diagrams: await this.#diagrams.script() }
   }
 
   /** Serves them; browsers ask for each content once (WB-7). */
   serve(app: FastifyInstance): void {
+    this.#diagrams.serve(app)
     app.get('/assets/:name', { config: { policy: 'anyone' } }, async (request, reply) => {
       const wanted = `/assets/${(request.params as { name: string }).name}`
       const asset = [...(await this.#load()).values()].find(({ address }) => address === wanted)
@@ -67,7 +74,7 @@ export class Assets {
     })
   }
 
-  #load(): Promise<Map<keyof AssetLinks, Asset>> {
+  #load(): Promise<Map<keyof typeof FILES, Asset>> {
     this.#loaded ??= this.#read().catch((error: unknown) => {
       this.#loaded = undefined
       throw error
@@ -86,7 +93,7 @@ export class Assets {
         gzip: await zip(plain, { level: 9 }),
         br: await brotli(plain, BROTLI),
       }
-      return [name as keyof AssetLinks, asset] as const
+      return [name as keyof typeof FILES, asset] as const
     }
     return new Map(await Promise.all(Object.entries(FILES).map(read)))
   }

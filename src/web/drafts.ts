@@ -24,7 +24,7 @@ export async function drafted(ctx: Context, caller: Caller, subject: unknown, ba
     if (Buffer.byteLength(previewed.text) > MAX_TEXT) throw tooLarge()
     const isPage = project !== null && previewed.field === 'wiki[content]'
     const html = await (isPage
-      ? renderWikiPage(ctx, caller, project, String(bag['path'] ?? ''), previewed.text)
+      ? renderWikiPage(ctx, caller, project, { slug: String(bag['path'] ?? ''), text: previewed.text })
       : renderText(ctx, caller, project, previewed.text))
     return { values: bag, faults: {}, message: null, preview: { field: previewed.field, html } }
   }

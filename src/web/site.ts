@@ -17,7 +17,8 @@ import { holderOfCall } from '../lib/async/holder.js'
 import { urlOfRouter } from '../lib/text/byte-path.js'
 import { directHosts } from '../services/core/external-pictures.js'
 import { loadWaiting } from '../services/issuables/waiting.js'
-import { diagramServer } from '../services/markdown/relative.js'
+import { diagramServers } from '../services/markdown/relative.js'
+import { namesHtml, wantsPage } from './accept.js'
 import { Assets } from './assets.js'
 import { answerPage, keepDetails } from './call.js'
 import { documentOf } from './layout/document.js'
@@ -57,16 +58,14 @@ function robotsText(beginnings: readonly string[]): string {
   return `User-agent: *\n${needed.map((path) => `Disallow: ${path}\n`).join('')}`
 }
 
-/** Whether a client is a browser that opens a page, or says so. */
-export const wantsHtml = ({ headers, method }: FastifyRequest): boolean =>
-  (method === 'GET' || method === 'HEAD' || method === 'POST') && (headers.accept ?? '').includes('text/html')
-
 /** All pages and forms of the service (WB-1). */
 export class Site implements Sender {
   readonly assets: Assets
   readonly #robots: readonly string[]
   readonly #paths: Paths
   readonly #large = new FairQueue(LARGE_PAGES)
+  /** Requests for pages. */
+  readonly #asked = new WeakSet<FastifyRequest>()
 
   constructor(
     readonly ctx: Context,
@@ -94,9 +93,11 @@ export class Site implements Sender {
       const { page, forms } = place
       const config = { policy: [...new Set([page, ...forms.values()].flatMap((each) => (each ? [each.access.rule] : [])))].join('; ') }
       if (page)
-        app.get(url, { config }, (request, reply) =>
-          url === '/' && !wantsHtml(request) ? this.#rootOfApi(request, reply) : answerPage(this, page, paramsOf(request), request, reply),
-        )
+        app.get(url, { config }, (request, reply) => {
+          if (wantsPage(request)) this.#asked.add(request)
+          else if (url === '/') return this.#rootOfApi(request, reply)
+          return answerPage(this, page, paramsOf(request), request, reply)
+        })
       if (forms.size > 0)
         app.post(
           url,
@@ -119,6 +120,11 @@ export class Site implements Sender {
       { config: { policy: 'that of the form below a project, group or user' }, constraints: { form: 'yes' }, ...this.#takingForms() },
       (request, reply) => this.serveBelow(request, reply),
     )
+  }
+
+  /** Whether what is wrong with a request is shown as a page: for browsers, and those who were to get a page (WB-1). */
+  isForPage(request: FastifyRequest): boolean {
+    return namesHtml(request) || this.#asked.has(request)
   }
 
   /** The root for programs: they are led to `home_page_url`, if it is set and they have no credentials (AS-40). */
@@ -145,6 +151,7 @@ export class Site implements Sender {
 
   /** Serves a page or form below a project, a group or a user; 404 if there is none. */
   async serveBelow(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    this.#asked.add(request)
     await keepDetails(this.ctx, request)
     const caller = callerOfSession(await sessionOf(this.ctx, request))
     const found = await this.#paths.find(this.ctx, caller, request)
@@ -207,7 +214,7 @@ export class Site implements Sender {
     const bytes = await documentOf(ctx.cpu.slices, result, view, await this.assets.links(), { waiting, costs })
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })
     for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
-    reply.code(result.status ?? 200).headers({ ...headersOf(view, result), ...result.headers })
+    reply.code(result.status ?? 200).headers({ ...headersOf(view, result, hasDiagrams(bytes)), ...result.headers })
     return this.#sendText(bytes, request, reply)
   }
 
@@ -265,15 +272,19 @@ const holderOf = ({ caller, ip }: FastifyRequest) => holderOfCall(caller?.user?.
 
 const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emptyParameterBag(), params)
 
+/** Whether a page has diagrams that are drawn in frames, or may get them by a preview (MD-23). */
+const hasDiagrams = (bytes: Buffer) => bytes.includes('<code class="language-mermaid">') || bytes.includes('<div class="editor"')
+
 /** Only what comes from this service, pictures of an avatar service and of hosts of the settings, and what a page names (WB-4, WB-29, WB-465). */
-function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html): Record<string, string> {
+function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html, hasFrames: boolean): Record<string, string> {
   const others = sources.map((source) => ` ${source}`).join('')
-  const diagrams = diagramServer(settings)
-  const elsewhere = [...(avatarService ? [avatarService.replace(/%\{\w+\}/g, '0')] : []), ...(diagrams ? [diagrams] : [])]
+  const frames = `${hasFrames ? " 'self'" : ''}${others}`
+  const diagrams = Object.values(diagramServers(settings)).filter((server) => server !== null)
+  const elsewhere = [...(avatarService ? [avatarService.replace(/%\{\w+\}/g, '0')] : []), ...diagrams]
   const pictures = [...elsewhere.map((address) => new URL(address).origin), ...directHosts(settings)].map((source) => ` ${source}`).join('')
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${others && ` frame-src${others};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'self'${others}; script-src 'self'${others}; img-src 'self'${pictures}; connect-src 'self'${others};${frames && ` frame-src${frames};`} form-action 'self'${formsLeadTo ? ` ${formsLeadTo}` : ''}; frame-ancestors 'none'; base-uri 'none'`,
     'x-frame-options': 'DENY',
     'referrer-policy': 'same-origin',
     'cache-control': 'private, no-cache',

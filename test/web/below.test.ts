@@ -67,7 +67,7 @@ describe('what is below a path is asked for in a fixed order (WB-440)', () => {
 
   it('an upload comes before a page, and what is nothing is 404 for programs', async () => {
     expect(await page(upload)).toMatchObject({ status: 200, text: 'an upload' })
-    expect(await get('/-/issues')).toMatchObject({ status: 404, type: 'application/json' })
+    expect(await get('/-/issues', 'application/json')).toMatchObject({ status: 404, type: 'application/json' })
     expect(await page('/-/issues')).toMatchObject({ status: 200, type: 'text/html' })
   })
 

@@ -71,8 +71,8 @@ describe('the home of a project', () => {
       expect([status, at, text]).toEqual([404, path, expect.stringContaining('Page not found')])
     }
     expect((await (await signedIn(owner)).open(`/${project.fullPath}`)).status).toBe(200)
-    // programs get the same as before
-    const answer = await fetch(`${t.url}/${project.fullPath}`)
+    // programs that prefer JSON get the same as before
+    const answer = await fetch(`${t.url}/${project.fullPath}`, { headers: { accept: 'application/json' } })
     expect([answer.status, await answer.json()]).toEqual([404, { error: '404 Not Found' }])
   })
 })

@@ -43,7 +43,8 @@ function takeDefinition(state: StateBlock, startLine: number, endLine: number, s
   return true
 }
 
-const textOfLine = ({ src, bMarks, tShift, eMarks }: StateBlock, line: number) => src.slice((bMarks[line] ?? 0) + (tShift[line] ?? 0), eMarks[line])
+export const textOfLine = ({ src, bMarks, tShift, eMarks }: StateBlock, line: number) =>
+  src.slice((bMarks[line] ?? 0) + (tShift[line] ?? 0), eMarks[line])
 
 function takeReference(state: StateInline, silent: boolean): boolean {
   if (!state.src.startsWith('[^', state.pos)) return false

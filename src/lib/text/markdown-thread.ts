@@ -8,10 +8,16 @@ const LIMITS: TextLimits = { budget: 1_000, wait: 5_000 }
 /** Characters that are escaped at once: a few milliseconds (SEC-145). */
 const PIECE = 32_768
 
-export interface MarkdownTask {
+export interface MarkdownForm {
+  /** Whether `[[page]]` is a link. */
+  isWiki?: boolean
+  /** Whether formulas become MathML (MD-22). */
+  hasMath?: boolean
+}
+
+export interface MarkdownTask extends MarkdownForm {
   text: string
   links: NamedLinks
-  isWiki: boolean
 }
 
 /** Renders Markdown, in a thread of its own, a text once for all who ask for it within a short time (SEC-276). */
@@ -30,14 +36,14 @@ export class MarkdownThread {
 
   /**
    * The HTML of a text; the text as it is if that takes too long, or would have to wait too long (MD-4). `links`: what the
-   * references in it become, by their names; `isWiki`: whether `[[page]]` is a link.
+   * references in it become, by their names.
    */
-  async html(text: string, links: NamedLinks = {}, isWiki = false): Promise<string> {
+  async html(text: string, links: NamedLinks = {}, { isWiki = false, hasMath = false }: MarkdownForm = {}): Promise<string> {
     const key = createHash('sha256')
-      .update(`${isWiki} ${JSON.stringify(links)}\n`)
+      .update(`${isWiki} ${hasMath} ${JSON.stringify(links)}\n`)
       .update(text)
       .digest('base64')
-    return (await this.#thread.html(key, { text, links, isWiki })) ?? this.asIs(text)
+    return (await this.#thread.html(key, { text, links, isWiki, hasMath })) ?? this.asIs(text)
   }
 
   /** The text as it is. */

@@ -1,7 +1,9 @@
 import GithubSlugger from 'github-slugger'
 import MarkdownIt, { type Env, type StateInline, type Token } from 'markdown-it'
 import { emojiOf } from './emoji.js'
+import { type Headings, markContents, withContents, withIds } from './markdown-contents.js'
 import { type Footnotes, footnotesToHtml, useFootnotes } from './markdown-footnotes.js'
+import { type Formulas, useMath, withInserted } from './markdown-math.js'
 import { ID_PREFIX, linkWithin, sanitize } from './sanitize.js'
 
 /** A part of a text that becomes a link. */
@@ -47,14 +49,17 @@ const asIs = (text: string) => `<pre>${escapeText(text)}</pre>`
 const markdown = new MarkdownIt({ html: true, linkify: true, maxNesting: 20 })
 markdown.validateLink = (url) => isHarmless(url.trim())
 useFootnotes(markdown)
+useMath(markdown)
 markdown.inline.ruler.before('link', 'wiki link', takeWikiLink)
 markdown.inline.ruler.push('emoji', takeEmoji)
+markdown.renderer.rules['emoji'] = (tokens, i) => tokens[i]?.content ?? ''
 markdown.renderer.rules['blockquote_open'] = (tokens, i, options, _, renderer) =>
   renderer.renderToken(tokens, i, options) + (tokens[i]?.meta?.['title'] ?? '')
 /** Finds the blocks of a text; `inlines` then parses the text of each of them. */
 const blocks = new MarkdownIt({ html: true, maxNesting: 20 })
 blocks.validateLink = markdown.validateLink
 useFootnotes(blocks)
+useMath(blocks)
 blocks.core.ruler.enableOnly(['normalize', 'block'])
 markdown.core.ruler.enableOnly(['inline', 'linkify', 'text_join'])
 markdown.core.ruler.before('text_join', 'links in texts', ({ tokens, env }) => {
@@ -63,36 +68,62 @@ markdown.core.ruler.before('text_join', 'links in texts', ({ tokens, env }) => {
 })
 
 /** What the rules share while one text is rendered. */
-interface RenderEnv extends Env, Footnotes {
+interface RenderEnv extends Env, Footnotes, Formulas, Headings {
   links: number
   linksIn?: LinkFinder | undefined
   /** Whether `[[page]]` is a link. */
   isWiki: boolean
   /** How many tags of HTML the text has itself. */
   tags: number
-  slugger: GithubSlugger
+}
+
+/** How a text is rendered. */
+export interface RenderOptions {
+  linksIn?: LinkFinder | undefined
+  /** Whether `[[page]]` is a link. */
+  isWiki?: boolean | undefined
+  /** MathML of a formula; without it formulas stay text and code. */
+  mathOf?: Formulas['mathOf']
 }
 
 /** Renders Markdown to HTML; of HTML in the text only what is on the list of `sanitize` is left. */
 export const markdownToHtml = (text: string): string => (text.length <= MAX_RENDERED_LENGTH ? renderMarkdown(text) : asIs(text))
 
 /** Like `markdownToHtml`, for long texts too: for a thread of its own (MD-1 to MD-4). */
-export function renderMarkdown(text: string, linksIn?: LinkFinder, isWiki = false): string {
+export function renderMarkdown(text: string, { linksIn, isWiki = false, mathOf }: RenderOptions = {}): string {
   if (text.length > MAX_LENGTH || hasMoreLines(text, MAX_LINES)) return asIs(text)
-  const env: RenderEnv = { linksIn, isWiki, links: 0, tags: 0, slugger: new GithubSlugger(), footnotes: new Map(), referredTo: new Map() }
+  const env: RenderEnv = {
+    linksIn,
+    isWiki,
+    mathOf,
+    inserted: [],
+    links: 0,
+    tags: 0,
+    slugger: new GithubSlugger(),
+    headings: [],
+    footnotes: new Map(),
+    referredTo: new Map(),
+  }
   let room = MAX_HTML
   const render = (source: string): string | null => {
     const tokens = blocks.parse(source, env)
     markTasks(tokens)
     markAlerts(tokens)
+    markContents(tokens, env)
     for (const [i, token] of tokens.entries()) {
       if (token.type === 'html_block') env.tags += token.content.split('<').length - 1
+      alignByAttribute(token)
       if (token.type !== 'inline') continue
       const html = inlineHtml(token, env, room)
       if (html === null) return null
       room -= html.length
       const heading = tokens[i - 1]
-      if (heading?.type === 'heading_open') heading.attrSet('id', ID_PREFIX + env.slugger.slug(textIn(token)))
+      if (heading?.type === 'heading_open') {
+        const text = textIn(token)
+        const id = env.slugger.slug(text)
+        heading.attrSet('id', ID_PREFIX + id)
+        env.headings.push({ level: Number(heading.tag.slice(1)), id, text })
+      }
       token.children = [htmlToken(html)]
     }
     return markdown.renderer.render(tokens, markdown.options, env)
@@ -100,7 +131,8 @@ export function renderMarkdown(text: string, linksIn?: LinkFinder, isWiki = fals
   const html = render(text)
   const notes = html === null ? null : footnotesToHtml(env, render)
   if (html === null || notes === null || env.tags > MAX_TAGS) return asIs(text)
-  return (env.tags > 0 ? sanitize(`${html}${notes}`) : `${html}${notes}`).trimEnd()
+  withContents(env)
+  return withInserted(env.tags > 0 ? withIds(sanitize(`${html}${notes}`), env) : `${html}${notes}`, env).trimEnd()
 }
 
 function hasMoreLines(text: string, maximum: number): boolean {
@@ -135,9 +167,10 @@ function inlineHtml(token: Token, env: RenderEnv, room: number): string | null {
   return html.length > room ? null : html
 }
 
-/** The text of a heading, without its markup: its id is made of it. */
-const textIn = ({ children, content }: Token) =>
-  (children?.map(({ type, content }) => (type === 'html_inline' ? '' : content)).join('') ?? content).slice(0, 255)
+/** The text of a heading, without its markup and pictures: its id is made of it, with the names of emoji. */
+const textIn = ({ children, content }: Token) => (children?.map(textOfPart).join('') ?? content).slice(0, 255)
+
+const textOfPart = ({ type, content, markup }: Token) => (type === 'html_inline' || type === 'image' ? '' : type === 'emoji' ? markup : content)
 
 const EMOJI = /:([a-z0-9_+-]{1,50}):/y
 
@@ -148,7 +181,7 @@ function takeEmoji(state: StateInline, silent: boolean): boolean {
   const [mark, name = ''] = EMOJI.exec(state.src) ?? []
   const emoji = emojiOf(name)
   if (mark === undefined || emoji === undefined) return false
-  if (!silent) state.push('text', '', 0).content = emoji
+  if (!silent) Object.assign(state.push('emoji', '', 0), { content: emoji, markup: mark })
   state.pos += mark.length
   return true
 }
@@ -211,6 +244,12 @@ function htmlToken(html: string): Token {
   const token = new new markdown.core.State('', markdown, {}).Token('html_inline', '', 0)
   token.content = html
   return token
+}
+
+/** Cells are aligned by an attribute: the policy of pages takes no styles. */
+function alignByAttribute(token: Token): void {
+  const align = /^text-align:(left|center|right)$/.exec(String(token.attrGet('style') ?? ''))?.[1]
+  if (align !== undefined) token.attrs = [['align', align]]
 }
 
 const TASK = /^\[([ xX])\]\s/

@@ -9,9 +9,9 @@ export const prefixed = (id: string): string => (id.startsWith(ID_PREFIX) ? id :
 /** A link within a text leads to where the prefix has moved its target. */
 export const linkWithin = (href: string): string => (/^#./.test(href) ? `#${prefixed(href.slice(1))}` : href)
 
-/** The elements that GitHub and GitLab take in Markdown, without `picture`, of which the picture itself remains. */
+/** The elements that GitHub and GitLab take in Markdown. */
 const TAGS =
-  'a abbr b bdo blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p pre q rp rt ruby s samp section small span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr'.split(
+  'a abbr b bdo blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img input ins kbd li mark ol p picture pre q rp rt ruby s samp section small source span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr'.split(
     ' ',
   )
 
@@ -34,9 +34,10 @@ const ATTRIBUTES = {
   p: ['class'],
   q: ['cite'],
   section: ['class'],
+  source: ['srcset', 'media', 'type'],
   sup: ['class'],
-  td: ['colspan', 'rowspan', 'headers', 'style'],
-  th: ['colspan', 'rowspan', 'headers', 'scope', 'style'],
+  td: ['colspan', 'rowspan', 'headers'],
+  th: ['colspan', 'rowspan', 'headers', 'scope'],
   time: ['datetime'],
 }
 
@@ -57,13 +58,35 @@ const isSize = (text: string) => /^\d{1,4}(?:px|%)?$/.test(text)
 
 const SIZES = ['width', 'height', 'border', 'cellpadding', 'cellspacing', 'colspan', 'rowspan', 'span']
 
+/** When a source of a picture is the one: `(prefers-color-scheme: dark)`, `(max-width: 600px) and (min-width: 9em)`. */
+const isMedia = (text: string) => /^[a-z0-9():,. -]{1,100}$/i.test(text)
+
+/** The pictures of a source: an address each, with its width or density. */
+export interface PictureSource {
+  url: string
+  size: string
+}
+
+const MAX_SOURCES = 10
+const SIZE = /^(?:[1-9]\d{0,4}w|[1-9](?:\.\d{1,2})?x)$/
+
+export const sourcesOf = (srcset: string): PictureSource[] =>
+  srcset
+    .split(/,(?=\s)|(?<=\s[\d.]{1,5}[wx]),/, MAX_SOURCES)
+    .map((source) => source.trim().split(/\s+/))
+    .flatMap(([url = '', size = '', ...more]) =>
+      more.length === 0 && (size === '' || SIZE.test(size)) ? [{ url: url.replace(/^,+|,+$/g, ''), size }] : [],
+    )
+    .filter(({ url }) => url !== '')
+
+export const asSrcset = (sources: PictureSource[]): string => sources.map(({ url, size }) => `${url} ${size}`.trimEnd()).join(', ')
+
 function changed(tagName: string, given: sanitizeHtml.Attributes): sanitizeHtml.Tag {
-  const { href, src, alt, ...attribs } = given
-  const { class: classes, style } = attribs
+  const { href, src, srcset, alt, ...attribs } = given
+  const { class: classes, media } = attribs
   if (classes !== undefined && !CLASSES[tagName]?.test(classes)) delete attribs['class']
-  // markdown-it aligns the cells of tables so
-  if (style !== undefined && !/^text-align:(?:left|center|right)$/.test(style)) delete attribs['style']
   for (const name of SIZES) if (attribs[name] !== undefined && !isSize(attribs[name])) delete attribs[name]
+  if (media !== undefined && !isMedia(media)) delete attribs['media']
   for (const name of ['id', 'name']) if (attribs[name]) attribs[name] = prefixed(attribs[name])
   if (tagName === 'input')
     return {
@@ -76,6 +99,7 @@ function changed(tagName: string, given: sanitizeHtml.Attributes): sanitizeHtml.
     attribs: {
       ...(href !== undefined && { href: linkWithin(href.trim()) }),
       ...(tagName === 'img' && { src: (src ?? '').trim(), alt: alt ?? '' }),
+      ...(tagName === 'source' && { srcset: asSrcset(sourcesOf(srcset ?? '')) }),
       ...attribs,
     },
   }
@@ -93,13 +117,11 @@ export const sanitize = (html: string): string =>
     allowedTags: TAGS,
     allowedAttributes: ATTRIBUTES,
     allowedSchemes: ['http', 'https', 'mailto'],
-    allowedSchemesAppliedToAttributes: ['href', 'src', 'cite'],
+    allowedSchemesAppliedToAttributes: ['href', 'src', 'srcset', 'cite'],
     allowProtocolRelative: true,
-    // those of cells are looked at above
-    parseStyleAttributes: false,
     nonTextTags: ['script', 'style', 'textarea', 'option', 'noscript', 'template', 'iframe', 'title', 'xmp', 'noembed', 'noframes'],
-    selfClosing: ['img', 'br', 'hr', 'input', 'wbr', 'col'],
+    selfClosing: ['img', 'source', 'br', 'hr', 'input', 'wbr', 'col'],
     nestingLimit: MAX_DEPTH,
     transformTags: { '*': changed },
-    exclusiveFilter: ({ tag, attribs }) => tag === 'img' && !attribs['src'],
+    exclusiveFilter: ({ tag, attribs }) => (tag === 'img' && !attribs['src']) || (tag === 'source' && !attribs['srcset']),
   }).replaceAll(' />', '>')

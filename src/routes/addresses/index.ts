@@ -15,13 +15,14 @@ import { pathOfRouter } from '../../lib/text/byte-path.js'
 import { isReservedBelow, MAX_PATH_PARTS } from '../../rules/path.js'
 import { badgeOf } from '../../services/ci/badges.js'
 import { getProjectSnippet, getSnippet } from '../../services/content/snippets.js'
+import { openWikiFile } from '../../services/content/wikis.js'
 import { armoredKeys } from '../../services/identity/gpg-keys.js'
 import { authorizedKeys } from '../../services/identity/keys.js'
 import { rangeOfRequest } from '../../services/issuables/merge-requests/reading/contents.js'
 import { openExport } from '../../services/projects/archives/export.js'
 import { type ArchiveFormat, openArchive, planArchive } from '../../services/repository/archive.js'
 import { type CommitRange, openPatch, patchName, rangeOfCommit, rangeOfComparison } from '../../services/repository/patches.js'
-import { openRaw } from '../../services/repository/raw.js'
+import { openRaw, type RawFile } from '../../services/repository/raw.js'
 
 interface Call<Subject, Signed extends boolean> {
   ctx: Context
@@ -63,6 +64,13 @@ function textContent(text: string, type: string = TEXT['content-type']): Content
     headers: { ...TEXT, 'content-type': type },
     open: async (part) => (part ? bytes.subarray(part.start, part.end + 1) : bytes),
   })
+}
+
+function rawContent({ id, path, size, type, open }: RawFile, query: Record<string, unknown>): Content {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const kind = /\.svg$/i.test(name) ? DRAWN : { ...INERT, 'content-type': type }
+  const headers = { ...kind, 'content-disposition': query['inline'] === 'false' ? attachment(name) : 'inline' }
+  return new Content({ etag: `"${id}"`, size, headers, open })
 }
 
 const keys = async (found: string[] | null) => {
@@ -109,11 +117,17 @@ export const addresses: Address[] = [
     access: onProject('download_code'),
     robots: 'disallow',
     async answer({ ctx, subject, params, query, signal }) {
-      const { id, path, size, type, open } = await openRaw(ctx, subject, params['file'] as string, signal)
-      const name = path.slice(path.lastIndexOf('/') + 1)
-      const kind = /\.svg$/i.test(name) ? DRAWN : { ...INERT, 'content-type': type }
-      const headers = { ...kind, 'content-disposition': query['inline'] === 'false' ? attachment(name) : 'inline' }
-      return new Content({ etag: `"${id}"`, size, headers, open })
+      return rawContent(await openRaw(ctx, subject, params['file'] as string, signal), query)
+    },
+  }),
+  address({
+    part: 'wikis',
+    pattern: /^raw\/(?<file>[\s\S]+)$/,
+    like: '/projects/:id/wikis/:slug',
+    access: onProject('read_wiki'),
+    async answer({ ctx, subject, params, query, signal }) {
+      const file = { path: params['file'] as string, version: textOf(query['version_id']), signal }
+      return rawContent(await openWikiFile(ctx, subject, file), query)
     },
   }),
   {

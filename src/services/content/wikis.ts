@@ -17,8 +17,9 @@ import { type Page, type Paging, slice } from '../core/page.js'
 import { readSettings } from '../core/settings.js'
 import { lockSource } from '../groups/members.js'
 import { confirmWikiMoves, recordWikiMoves } from '../outbox/record.js'
-import { MAX_JSON_BLOB } from '../repository/blobs.js'
+import { MAX_JSON_BLOB, openBlobOf } from '../repository/blobs.js'
 import { checkQuota } from '../repository/quotas.js'
+import type { RawFile } from '../repository/raw.js'
 import { createWikiRepository, signatureOf, unlessRemoved, wikiKeyOf } from '../repository/repositories.js'
 
 /** A wiki page; `content` is null unless it was requested. */
@@ -131,6 +132,30 @@ export async function getWikiPage(
 
 async function findPage(repository: GitRepository, commit: Oid, slug: string): Promise<PageFile | null> {
   return (await pagesAt(repository, commit)).find((page) => page.slug === slug) ?? null
+}
+
+/** Whether a file stands in a wiki, as it is now. */
+export async function hasWikiFile(ctx: Context, { project }: ProjectSubject, path: string): Promise<boolean> {
+  const wiki = await openWiki(ctx, project)
+  return (wiki && (await fileIn(wiki.repository, wiki.head, path))) !== null
+}
+
+/** A file of a wiki, as it is now or at a commit: pages show pictures (WA-20). */
+export async function openWikiFile(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { path, version, signal }: { path: string; version?: string | undefined; signal: AbortSignal },
+): Promise<RawFile> {
+  const wiki = await openWiki(ctx, project)
+  const commit = wiki && (version ? (await wiki.repository.resolve(version))?.commit : wiki.head)
+  const entry = commit ? await fileIn(wiki.repository, commit, path) : null
+  if (!wiki || !entry) throw notFound('File')
+  return { id: entry.oid, path, ...(await openBlobOf(wiki.repository, entry.oid, signal)) }
+}
+
+async function fileIn(repository: GitRepository, commit: Oid, path: string): Promise<TreeEntry | null> {
+  const entry = await repository.entry(commit, path)
+  return entry?.type === 'blob' && entry.mode !== '120000' ? entry : null
 }
 
 export interface WikiChange {

@@ -91,6 +91,7 @@ const asHtml = async (renderer: MailRenderer, part: MailPart): Promise<string> =
 /** Mails load nothing of other sites: pictures come from the proxy or become links, and links become absolute (ML-14). */
 const forMail = (html: string, absolute: (path: string) => string, picture: MailRenderer['picture']) =>
   html
+    .replace(/<source [^<>]*>|<\/?picture>/g, '')
     .replace(/<img src="([^"<]*)" alt="([^"<]*)"([^<>]*)>/g, (_, src: string, alt: string, attributes: string) => {
       const address = picture(unescapeHtml(src))
       return address === null ? `<a href="${src}">${alt || src}</a>` : `<img src="${address}" alt="${alt}"${attributes}>`

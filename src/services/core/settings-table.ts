@@ -257,6 +257,8 @@ export const SETTINGS = {
     'hosts from which browsers load pictures while `external_images` is `direct`; `*.example.org` stands for all subdomains',
     { split: true },
   ),
+  kroki_enabled: bool(false, 'whether pages show blocks of Mermaid and other diagrams in Markdown as pictures of the server of `kroki_url`'),
+  kroki_url: text('address of a Kroki server that browsers can reach; it gets the text of diagrams', 'url'),
   help_page_text: text('text of the page `/help`, in Markdown, in place of the one of this service'),
   maintenance_mode: bool(
     false,
@@ -316,6 +318,7 @@ export const DEPENDENTS: Partial<Record<SettingName, SettingName[]>> = {
   domain_blacklist_enabled: ['domain_blacklist'],
   webide_enabled: ['webide_url'],
   diagram_enabled: ['diagram_url'],
+  kroki_enabled: ['kroki_url'],
   metrics_enabled: [
     'metrics_host',
     'metrics_method_call_threshold',

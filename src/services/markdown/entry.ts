@@ -1,5 +1,6 @@
 import { type LinkFinder, type NamedLinks, renderMarkdown } from '../../lib/text/markdown.js'
 import type { MarkdownTask } from '../../lib/text/markdown-thread.js'
+import { mathml } from '../../lib/text/math.js'
 import { startTextThread } from '../../lib/text/start-text-thread.js'
 import { nameOfReference, referencesInPlainText } from '../../rules/references.js'
 
@@ -13,6 +14,10 @@ const finderOf =
     })
 
 /** The thread of `MarkdownThread`. */
-startTextThread(({ text, links, isWiki }: MarkdownTask) =>
-  renderMarkdown(text, Object.keys(links).length === 0 ? undefined : finderOf(links), isWiki),
+startTextThread(({ text, links, isWiki, hasMath }: MarkdownTask) =>
+  renderMarkdown(text, {
+    linksIn: Object.keys(links).length === 0 ? undefined : finderOf(links),
+    isWiki,
+    mathOf: hasMath ? mathml : undefined,
+  }),
 )

@@ -25,14 +25,17 @@ export async function readBlob(ctx: Context, { project }: ProjectSubject, sha: s
   return content
 }
 
+export interface OpenBlob {
+  size: number
+  type: string
+  open(part?: ByteRange): Promise<Readable | Buffer>
+}
+
 /** A blob of any size, as `text/plain` when it looks like text (RE-3); `open` reads it, or a byte range of it. */
-export async function openBlob(
-  ctx: Context,
-  { project }: ProjectSubject,
-  sha: string,
-  signal: AbortSignal,
-): Promise<{ size: number; type: string; open(part?: ByteRange): Promise<Readable | Buffer> }> {
-  const repository = repositoryOf(ctx, project)
+export const openBlob = (ctx: Context, { project }: ProjectSubject, sha: string, signal: AbortSignal): Promise<OpenBlob> =>
+  openBlobOf(repositoryOf(ctx, project), sha, signal)
+
+export async function openBlobOf(repository: GitRepository, sha: string, signal: AbortSignal): Promise<OpenBlob> {
   const size = await blobSize(repository, sha)
   if (size <= MAX_JSON_BLOB) {
     const content = await repository.blob(sha)

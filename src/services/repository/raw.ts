@@ -1,21 +1,17 @@
-import type { Readable } from 'node:stream'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import { POINTER_BYTES, pointerIn } from '../../git/wire/lfs-pointers.js'
-import { type ByteRange, openBlob } from './blobs.js'
+import { type ByteRange, type OpenBlob, openBlob } from './blobs.js'
 import { getFile } from './files.js'
 import { objectsOf, servesLfs } from './lfs/objects.js'
 import { repositoryOf } from './repositories.js'
 import { splitRevision } from './revisions.js'
 
-export interface RawFile {
+export interface RawFile extends OpenBlob {
   /** An id of the content. */
   id: string
   path: string
-  size: number
-  type: string
-  open(part?: ByteRange): Promise<Readable | Buffer>
 }
 
 /** The size of the object that a file points to, if it is a pointer of Git LFS. */

@@ -1,7 +1,7 @@
 // The page script. Every page works without it: it only saves steps.
 
 // Errors are reported where the page says so, five of a page at most.
-const errorsAt = document.currentScript?.dataset.errors
+const { errors: errorsAt, diagrams: diagramsAt } = document.currentScript?.dataset ?? {}
 if (errorsAt) {
   let left = 5
   const report = (message, { source = '', line = 0, column = 0, stack = '' }) => {
@@ -36,6 +36,8 @@ function ago(moment) {
 function prepare(part) {
   for (const time of part.querySelectorAll('time[datetime]')) time.textContent = ago(Date.parse(time.dateTime))
   for (const box of part.querySelectorAll('.prose pre, .prose table')) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0
+  const diagrams = part.querySelectorAll('code.language-mermaid')
+  if (diagramsAt && diagrams.length > 0) void import(diagramsAt).then(({ watch }) => watch(diagrams))
 }
 prepare(document)
 
@@ -92,7 +94,8 @@ addEventListener('keydown', (event) => {
   }
 })
 addEventListener('click', (event) => {
-  for (const menu of document.querySelectorAll('details.menu[open]')) if (!menu.contains(event.target)) menu.open = false
+  for (const menu of document.querySelectorAll('details.menu[open]'))
+    if (!menu.contains(event.target) || event.target.closest('a[href^="#"]')) menu.open = false
 })
 
 // `#L10-20` marks lines of a file; with Shift a number ends the range.
@@ -342,6 +345,7 @@ function edit(editor) {
     if (!shown) return alert('The preview could not be made. Are you still signed in?')
     editor.querySelector('.preview')?.remove()
     editor.append(shown)
+    prepare(shown)
   })
   const attach = async (file) => {
     const data = new FormData(form)

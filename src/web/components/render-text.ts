@@ -17,11 +17,11 @@ export async function withinProject(ctx: Context, project: ProjectSubject | null
     file: (path) => links.raw(branch, path),
     ...settled,
   })
-  return placed.replace(/ (src|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
+  return placed.replace(/ (src|srcset|href)="\/uploads\/(?=[0-9a-f]{32}\/)/g, ` $1="${links.home}/uploads/`)
 }
 
 /** Renders a text of a project, or of none, for a reader. */
 export async function renderText(ctx: Context, caller: Caller, project: ProjectSubject | null, text: string | null): Promise<string> {
   if (!text) return ''
-  return withinProject(ctx, project, await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text)))
+  return withinProject(ctx, project, await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project }, text), { hasMath: true }))
 }

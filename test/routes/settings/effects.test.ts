@@ -88,7 +88,8 @@ describe('the number of addresses a user calls from (AS-66)', () => {
 
 describe('the root page (AS-40)', () => {
   it('redirects callers without a token to the home page', async () => {
-    const root = (token?: string) => fetch(`${t.url}/`, { redirect: 'manual', headers: token ? { 'private-token': token } : {} })
+    const root = (token?: string) =>
+      fetch(`${t.url}/`, { redirect: 'manual', headers: token ? { 'private-token': token } : { accept: 'application/json' } })
     expect((await root()).status).toBe(404)
     await put({ home_page_url: 'https://example.com/welcome' })
     const answer = await root()

@@ -144,6 +144,9 @@ const DEFAULTS: [string, unknown][] = [
   // AS-77
   ['external_images', 'proxy'],
   ['external_image_hosts', []],
+  // AS-80
+  ['kroki_enabled', false],
+  ['kroki_url', null],
   ['help_page_text', null],
   ['maintenance_mode', false],
   ['maintenance_mode_message', null],
@@ -248,6 +251,7 @@ describe('PUT /application/settings: stored values (AS-3 to AS-9)', () => {
     [{ home_page_url: 'ftp://example.com' }, { home_page_url: ['must be a valid URL'] }],
     [{ webide_url: 'not a url' }, { webide_url: ['must be a valid URL'] }],
     [{ diagram_url: 'javascript:alert(1)' }, { diagram_url: ['must be a valid URL'] }],
+    [{ kroki_url: 'javascript:alert(1)' }, { kroki_url: ['must be a valid URL'] }],
     [{ errtracker_dsn: 'key' }, { errtracker_dsn: ['must be a valid URL'] }],
     [{ clientside_errtracker_dsn: 'ftp://key@example.com/1' }, { clientside_errtracker_dsn: ['must be a valid URL'] }],
     [{ jobqueue_throttling_factor: 0 }, { jobqueue_throttling_factor: ['must be greater than 0'] }],
@@ -386,6 +390,7 @@ describe('what a switch needs with it (AS-10 to AS-13)', () => {
     ['domain_blacklist_enabled', ['domain_blacklist']],
     ['webide_enabled', ['webide_url']],
     ['diagram_enabled', ['diagram_url']],
+    ['kroki_enabled', ['kroki_url']],
     ['metrics_enabled', METRICS],
     ['captcha_enabled', ['captcha_private_key', 'captcha_site_key']],
     ['jobqueue_throttling_enabled', ['jobqueue_throttling_factor', 'jobqueue_throttling_queues']],

@@ -10,7 +10,7 @@ const rendered = (text: string) =>
     folder: 'docs/guide',
     page: (path) => `/P/-/blob/main/${path}`,
     file: (path) => `/P/-/raw/main/${path}`,
-    diagrams: null,
+    diagrams: { plantuml: null, kroki: null },
     picture: (address) => (address.includes('shown') ? `/shown?${address}` : null),
   })
 

@@ -97,10 +97,10 @@ export async function discussionParts(
 
 /** The rendered text of a note; in parts if it has suggestions. */
 async function textOf(ctx: Context, { note }: NoteRecord, suggestions: Suggestion[] | undefined, links: NamedLinks): Promise<string[]> {
-  if (!suggestions?.length) return [await ctx.cpu.markdown.html(note.note, links)]
+  if (!suggestions?.length) return [await ctx.cpu.markdown.html(note.note, links, { hasMath: true })]
   const texts = ['']
   for (const part of partsOfNote(note.note)) {
-    if (typeof part === 'string') texts[texts.length - 1] = await ctx.cpu.markdown.html(part, links)
+    if (typeof part === 'string') texts[texts.length - 1] = await ctx.cpu.markdown.html(part, links, { hasMath: true })
     else texts.push('')
   }
   return texts

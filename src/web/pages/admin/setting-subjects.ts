@@ -126,6 +126,8 @@ export const SUBJECTS: Record<string, Subject> = {
       'polling_interval_multiplier',
       'diagram_enabled',
       'diagram_url',
+      'kroki_enabled',
+      'kroki_url',
       'external_images',
       'external_image_hosts',
     ],

@@ -17,6 +17,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { MAX_EDITED } from './edit.js'
+import { Outline } from './outline.js'
 import { renderFile } from './readme.js'
 import { changesSoon, entryAt, type Place, placeOf } from './revision.js'
 import { RefSwitch } from './tree.js'
@@ -29,7 +30,15 @@ const IMAGE = /\.(?:png|jpe?g|gif|webp|bmp|ico|avif)$/i
 
 /** The content of a file as it can be shown. */
 type Shown =
-  | { kind: 'text'; lines: string[]; hidden: boolean; marked?: string[] | null; rich?: ComponentChildren; plain: boolean }
+  | {
+      kind: 'text'
+      lines: string[]
+      hidden: boolean
+      marked?: string[] | null
+      rich?: ComponentChildren
+      outline?: ComponentChildren
+      plain: boolean
+    }
   | { kind: 'image' }
   | { kind: 'link'; to: string; target: string | null }
   | { kind: 'none'; why: string }
@@ -127,8 +136,11 @@ export const blobPage = page({
       const text = shown.lines.join('\n')
       if (isRich && hasTable) shown.rich = <CsvTable text={text} separator={/\.tsv$/i.test(path) ? '\t' : ','} />
       else if (isRich && hasDrawing) shown.rich = <Picture place={place} />
-      else if (isRich) shown.rich = <Prose html={await renderFile(ctx, caller, subject, place, text)} />
-      else shown.marked = await markedLines(ctx, path, text)
+      else if (isRich) {
+        const html = await renderFile(ctx, caller, subject, place, text)
+        shown.rich = <Prose html={html} />
+        shown.outline = <Outline html={html} />
+      } else shown.marked = await markedLines(ctx, path, text)
     }
     return {
       title: `${path} · ${fullPathOf(subject.project)}`,
@@ -137,7 +149,7 @@ export const blobPage = page({
         <ProjectLayout view={view} subject={subject} tab="code" heading={path}>
           <Toolbar place={place} />
           <div class="box file">
-            <p class="head">
+            <div class="head">
               <span class="grow">
                 {change && (
                   <>
@@ -185,7 +197,8 @@ export const blobPage = page({
                   </>
                 )}
               </span>
-            </p>
+              {shown.kind === 'text' && shown.outline}
+            </div>
             <Content shown={shown} place={place} />
           </div>
         </ProjectLayout>

@@ -6,6 +6,7 @@ import { linksOfReferences } from '../../../services/markdown/references.js'
 import { isMarkdown, type Surroundings, settledSurroundings, withSurroundings } from '../../../services/markdown/relative.js'
 import { Prose } from '../../components/markup.js'
 import { LongText } from '../../page-part.js'
+import { Outline } from './outline.js'
 import type { Place } from './revision.js'
 
 /** Larger ones are a link only. */
@@ -24,7 +25,7 @@ export async function renderFile(
   { links, ref, path }: Pick<Place, 'links' | 'ref' | 'path'>,
   text: string,
 ) {
-  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text))
+  const html = await ctx.cpu.markdown.html(text, await linksOfReferences(ctx, { caller, project: subject }, text), { hasMath: true })
   const surroundings: Surroundings = {
     folder: path.split('/').slice(0, -1).join('/'),
     page: (file) => links.blob(ref, file),
@@ -49,7 +50,10 @@ export async function readmeIn(ctx: Context, caller: Caller, subject: ProjectSub
 
 export const ReadmeBox = ({ readme }: { readme: Readme }) => (
   <section class="box" id="readme">
-    <h2 class="head">{readme.name}</h2>
+    <div class="head">
+      <h2 class="grow">{readme.name}</h2>
+      {'html' in readme && <Outline html={readme.html} />}
+    </div>
     {'html' in readme ? (
       <Prose html={readme.html} />
     ) : (

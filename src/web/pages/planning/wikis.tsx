@@ -9,7 +9,7 @@ import { opt, orDefault, paging, str } from '../../../http/params.js'
 import { withoutTrailing } from '../../../lib/text/without-trailing.js'
 import { titleOfSlug } from '../../../rules/wiki-page.js'
 import { compareWikiPage, findShownPage, listWikiVersions, type ShownWikiPage } from '../../../services/content/wiki-history.js'
-import { createWikiPage, deleteWikiPage, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
+import { createWikiPage, deleteWikiPage, hasWikiFile, listWikiPages, updateWikiPage } from '../../../services/content/wikis.js'
 import { haveHidden, linesOf } from '../../components/diff/diff.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { momentOf } from '../../components/files/commit.js'
@@ -81,7 +81,7 @@ const Frame = ({ view, subject, beside, current, children }: FrameProps) => {
 }
 
 async function sidebarOf(ctx: Context, caller: Caller, subject: ProjectSubject, shown: Pick<ShownWikiPage, 'sidebar' | 'slugs' | 'hasMore'>) {
-  return { ...shown, sidebar: shown.sidebar ? await renderWikiPage(ctx, caller, subject, '', shown.sidebar) : null }
+  return { ...shown, sidebar: shown.sidebar ? await renderWikiPage(ctx, caller, subject, { slug: '', text: shown.sidebar }) : null }
 }
 
 /** The title that a form shows for a slug, with its folders. */
@@ -116,6 +116,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
   const found = await findShownPage(ctx, subject, slug, version)
   const at = view.links.prefix + addressOf(subject, slug)
   if (!found) {
+    if (!version && (await hasWikiFile(ctx, subject, slug))) return new Redirect(`${within(subject)}/raw/${inUrl(slug)}`)
     if (version || (slug !== 'home' && !subject.can('write_wiki'))) throw notFound('Wiki Page')
     const home = slug === 'home' ? null : await findShownPage(ctx, subject, 'home')
     return {
@@ -131,7 +132,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
     }
   }
   const { content, format, commit } = found
-  const html = format === 'markdown' ? await renderWikiPage(ctx, caller, subject, slug, content) : null
+  const html = format === 'markdown' ? await renderWikiPage(ctx, caller, subject, { slug, text: content, version }) : null
   return {
     title: `${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
     body: (
