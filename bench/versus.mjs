@@ -1,21 +1,25 @@
-import { resolve } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import autocannon from 'autocannon'
-import { Bench, call, median, postgresOf, ticks, timed } from './harness.mjs'
+import { Bench, cache, call, median, postgresOf, root, ticks, timed } from './harness.mjs'
 import { seed } from './seed.mjs'
 
 /**
  * Compares this build with another one, on the same data, in turns: `node bench/versus.mjs FOLDER [WORD] [--rates]`,
- * where FOLDER is a checkout that has been built, and only calls with WORD in their names are measured: the median time
- * of a call, or with `--rates` the reads for 16 clients: calls a second, and the processor time of a call.
+ * where FOLDER is a checkout that has been built, or `release` for the last release, and only calls with WORD in their
+ * names are measured: the median time of a call, or with `--rates` the reads for 16 clients: calls a second, and the
+ * processor time of a call.
  */
 const given = process.argv.slice(2)
 const rates = given.includes('--rates')
-const [folder, word = ''] = given.filter((argument) => argument !== '--rates')
+const [other, word = ''] = given.filter((argument) => argument !== '--rates')
+const folder = other === 'release' ? lastRelease() : resolve(other)
 const ROUNDS = 400
 const BATCHES = 5
 const CLIENTS = 16
 
-const sides = [new Bench({ quick: true }), new Bench({ quick: true, program: resolve(folder, 'dist/main.js') })]
+const sides = [new Bench({ quick: true }), new Bench({ quick: true, program: join(folder, 'dist/main.js') })]
 
 try {
   const calls = []
@@ -29,6 +33,19 @@ try {
     else if (calls[0][name].url) await compareRates(name, calls)
 } finally {
   for (const side of sides) await side.close()
+}
+
+/** Builds the last release of the changelog beside the other data of the bench, once; returns its folder. */
+function lastRelease() {
+  const [, version, commit] = /^## (\d\S*) \(`(\w+)`\)$/m.exec(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'))
+  const place = join(cache, `release-${version}`)
+  const run = (cwd, program, ...args) => execFileSync(program, args, { cwd, stdio: 'inherit' })
+  if (existsSync(join(place, 'dist/main.js'))) return place
+  if (!existsSync(place)) run(root, 'git', 'clone', '--quiet', '--no-checkout', root, place)
+  run(place, 'git', 'checkout', '--quiet', commit)
+  run(place, 'npm', 'ci')
+  run(place, 'npm', 'run', 'build')
+  return place
 }
 
 /** Calls by name, each a function of the number of the round; those that only read have their `url` and `headers`. */
