@@ -167,12 +167,15 @@ function FileBox({ file, rows, hidden, similarity, links, from, to, parallel, re
         ) : rows === '' ? (
           <p class="note">{whyNoLines(file)}</p>
         ) : (
-          <Rendered class={parallel ? 'lines parallel' : 'lines'} rows={rows} />
+          <Rendered class={parallel ? 'lines parallel' : 'lines'} rows={rows} {...(parallel && { columns: PARALLEL })} />
         )}
       </details>
     </div>
   )
 }
+
+/** The header of a part spans columns. */
+const PARALLEL = ['numbers', '', 'numbers', '']
 
 const whyNoLines = ({ diff, a_mode, b_mode, new_file, deleted_file, renamed_file }: FileDiff) => {
   if (diff.startsWith('Binary files')) return 'A binary file.'
