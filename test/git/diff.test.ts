@@ -68,7 +68,11 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
   }
   files.sort((x, y) => (x.sort < y.sort ? -1 : x.sort > y.sort ? 1 : 0))
   const renamed = files.filter(({ renamed_file }) => renamed_file).map(({ new_path, status }) => [new_path, Number(status.slice(1))])
-  return { files: files.map(({ sort: _, status: __, ...file }) => file), similarity: Object.fromEntries(renamed), blobs: blobs as unknown as Diff['blobs'] }
+  return {
+    files: files.map(({ sort: _, status: __, ...file }) => file),
+    similarity: Object.fromEntries(renamed),
+    blobs: blobs as unknown as Diff['blobs'],
+  }
 }
 
 function cQuoted(path: string) {

@@ -103,8 +103,9 @@ export async function colorsOf(
 async function markedLines({ highlighter }: Context['cpu'], { path, text }: Side, budget: ColorBudget): Promise<string[] | null | undefined> {
   const left = budget.until - performance.now()
   if (left <= 0 || budget.characters <= 0) return undefined
-  const source = await text()
-  if (source === null) return null
+  // a repository that does not answer leaves a page its diff
+  const source = await text().catch(() => undefined)
+  if (typeof source !== 'string') return source
   budget.characters -= source.length
   const inTime = new AbortController()
   const late = setTimeout(left, undefined, { signal: inTime.signal }).catch(() => undefined)
