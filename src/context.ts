@@ -126,6 +126,8 @@ interface Caches {
   changes: LRUCache<string, { bytes: Buffer; icons: ReadonlySet<string> }>
   /** The rows of diffs of files, by what makes them. */
   diffTables: LRUCache<string, { added: number; removed: number; rows: string; hidden: boolean }>
+  /** The colours of the lines of diffs, by what makes them. */
+  diffColors: LRUCache<string, { old: ReadonlyMap<number, string>; now: ReadonlyMap<number, string> }>
   lists: ListCache
   /** Rendered list entries. */
   rendered: RenderedCache

@@ -48,6 +48,8 @@ const PROGRAMS = new URL('./', import.meta.url)
 
 /** Characters of rows of diffs that are kept: a page has up to 3 million. */
 const DIFF_TABLES = 12_000_000
+/** Characters that the colours of lines of diffs may take, about: a page has up to 300,000. */
+const DIFF_COLORS = 4_000_000
 /** Bytes of changes of whole pages that are kept. */
 const CHANGES = 12_000_000
 /** Folders whose last changes are kept. */
@@ -121,6 +123,7 @@ export async function createContext(
     caches: {
       archives: openArchives(parts),
       changes: new LRUCache({ maxSize: CHANGES, sizeCalculation: ({ bytes }) => bytes.length + 200 }),
+      diffColors: new LRUCache({ maxSize: DIFF_COLORS, sizeCalculation: ({ old, now }) => 200 + 100 * (old.size + now.size) }),
       diffTables: new LRUCache({ maxSize: DIFF_TABLES, sizeCalculation: ({ rows }) => rows.length + 200 }),
       lastChanges: new LRUCache({ max: LAST_CHANGES }),
       lists,

@@ -124,6 +124,8 @@ export interface Diff {
   truncated: boolean
   /** How much of each renamed file is as it was, in percent, by its new path. */
   similarity: Readonly<Record<string, number>>
+  /** The blobs of each file before and after the change, by its new path; null where it does not exist. */
+  blobs: Readonly<Record<string, readonly [Oid | null, Oid | null]>>
 }
 
 /** A line of a file in a diff: removed (`old_line` only), added (`new_line` only) or context (both). */

@@ -16,17 +16,19 @@ const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 const SUBMODULE = 'b'.repeat(40)
 
 /** What native git says, brought into our shape file by file: one process a file, so no text can be taken for another's. */
-function native(repository: ReturnType<typeof t.make>, from: string, to: string): Pick<Diff, 'files' | 'similarity'> {
+function native(repository: ReturnType<typeof t.make>, from: string, to: string): Pick<Diff, 'files' | 'similarity' | 'blobs'> {
   const fields = repository.gitBytes(['diff-tree', '-r', '-M', '--raw', '-z', from, to]).toString('latin1').split('\0')
   const files: (FileDiff & { sort: string; status: string })[] = []
+  const blobs: Record<string, (string | null)[]> = {}
   const text = (latin: string) => Buffer.from(latin, 'latin1').toString('utf8')
   // the name for a URL, where it is not UTF-8 (RF-109)
   const encoded = (field: string, latin: string) =>
     text(latin).includes('\ufffd') ? { [field]: encodePath(pathOfBytes(Buffer.from(latin, 'latin1'))) } : {}
   while (fields.length > 1) {
-    const [a = '', b = '', , , status = ''] = (fields.shift() as string).slice(1).split(' ')
+    const [a = '', b = '', before = '', after = '', status = ''] = (fields.shift() as string).slice(1).split(' ')
     const old = fields.shift() as string
     const now = status.startsWith('R') ? (fields.shift() as string) : old
+    blobs[text(now)] = [before, after].map((oid) => (/^0+$/.test(oid) ? null : oid))
     const bytes = [...new Set([old, now])].map((path) => Buffer.from(path, 'latin1'))
     // paths go through a file of arguments' bytes: pathspecs from standard input are not to be had in diff-tree
     const all = repository.gitBytes(['-c', 'core.quotePath=true', 'diff-tree', '-r', '-M', '-p', from, to]).toString('latin1')
@@ -66,7 +68,11 @@ function native(repository: ReturnType<typeof t.make>, from: string, to: string)
   }
   files.sort((x, y) => (x.sort < y.sort ? -1 : x.sort > y.sort ? 1 : 0))
   const renamed = files.filter(({ renamed_file }) => renamed_file).map(({ new_path, status }) => [new_path, Number(status.slice(1))])
-  return { files: files.map(({ sort: _, status: __, ...file }) => file), similarity: Object.fromEntries(renamed) }
+  return {
+    files: files.map(({ sort: _, status: __, ...file }) => file),
+    similarity: Object.fromEntries(renamed),
+    blobs: blobs as unknown as Diff['blobs'],
+  }
 }
 
 function cQuoted(path: string) {

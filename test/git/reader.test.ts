@@ -86,6 +86,7 @@ describe('resolve', () => {
       files: [],
       truncated: false,
       similarity: {},
+      blobs: {},
     })
     expect(existsSync(join(repository.directory, 'made'))).toBe(false)
     expect(repository.faults).toEqual([])

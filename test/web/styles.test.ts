@@ -48,4 +48,27 @@ describe('the stylesheet', () => {
       'Nothing uses these values.',
     ).toEqual([])
   })
+
+  it('has syntax that can be read on what a diff is drawn on, light and dark (WB-540)', () => {
+    const values = read('values.css')
+    /** The value for light or for dark pages. */
+    const of = (name: string, mode: 0 | 1): string => {
+      const found = [...values.matchAll(new RegExp(`^ +--${name}: (?:light-dark\\((#\\w+), (#\\w+)\\)|(#\\w+));`, 'gm'))]
+      return found[0]?.[1 + mode] ?? (found[mode]?.[3] as string)
+    }
+    const luminance = (color: string) =>
+      [1, 3, 5]
+        .map((at) => Number.parseInt(color.slice(at, at + 2), 16) / 255)
+        .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, part, i) => sum + part * ([0.2126, 0.7152, 0.0722][i] as number), 0)
+    const low: string[] = []
+    for (const mode of [0, 1] as const)
+      for (const ground of ['ground', 'added', 'added-words', 'removed', 'removed-words'])
+        for (const letters of ['text', 'keyword', 'string', 'number', 'name', 'comment']) {
+          const [a = 0, b = 0] = [luminance(of(letters, mode)), luminance(of(ground, mode))].sort((one, other) => other - one)
+          const contrast = (a + 0.05) / (b + 0.05)
+          if (!(contrast >= 4.5)) low.push(`${letters} on ${ground}: ${contrast.toFixed(2)}`)
+        }
+    expect(low).toEqual([])
+  })
 })

@@ -1,11 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { encodePath, pathOfBytes } from '../../lib/text/byte-path.js'
-import type { Diff, DiffLimits, FileDiff } from '../types.js'
+import type { Diff, DiffLimits, FileDiff, Oid } from '../types.js'
 
 /** One line of `--raw -z`. */
 interface RawChange {
   oldMode: string
   newMode: string
+  oldOid: string
+  newOid: string
   status: string
   /** Of a rename, in percent. */
   similarity: number
@@ -92,11 +94,14 @@ export class DiffParser {
       files.push({ ...fileOf(this.#changes[at] as RawChange, diff), ...(section && isTooLarge(section, this.limits) && TOO_LARGE) })
     }
     const similarity: Record<string, number> = Object.create(null)
+    const blobs: Record<string, readonly [Oid | null, Oid | null]> = Object.create(null)
     for (const at of this.#order.slice(0, files.length)) {
       const change = this.#changes[at] as RawChange
-      if (change.status === 'R') similarity[change.newPath.toString('utf8')] = change.similarity
+      const path = change.newPath.toString('utf8')
+      if (change.status === 'R') similarity[path] = change.similarity
+      blobs[path] = [oidOf(change.oldOid), oidOf(change.newOid)]
     }
-    return { files, truncated: files.length < this.#changes.length, similarity }
+    return { files, truncated: files.length < this.#changes.length, similarity, blobs }
   }
 
   #waitForMore(data: Buffer): null {
@@ -128,13 +133,13 @@ export class DiffParser {
       const header = data.indexOf(0, at)
       const first = header < 0 ? -1 : data.indexOf(0, header + 1)
       if (first < 0) break
-      const [oldMode = '', newMode = '', , , status = ''] = data.toString('latin1', at + 1, header).split(' ')
+      const [oldMode = '', newMode = '', oldOid = '', newOid = '', status = ''] = data.toString('latin1', at + 1, header).split(' ')
       const renamed = status.startsWith('R') || status.startsWith('C')
       const last = renamed ? data.indexOf(0, first + 1) : first
       if (last < 0) break
       const oldPath = Buffer.from(data.subarray(header + 1, first))
       const newPath = renamed ? Buffer.from(data.subarray(first + 1, last)) : oldPath
-      this.#changes.push({ oldMode, newMode, status: status.charAt(0), similarity: Number(status.slice(1)), oldPath, newPath })
+      this.#changes.push({ oldMode, newMode, oldOid, newOid, status: status.charAt(0), similarity: Number(status.slice(1)), oldPath, newPath })
       at = last + 1
     }
     return this.#waitForMore(data.subarray(at))
@@ -303,6 +308,9 @@ function textOf(section: Section, limits: DiffLimits): string {
   if (isTooLarge(section, limits)) return ''
   return Buffer.concat(section.chunks).toString('utf8')
 }
+
+/** Git writes zeros where there is no file. */
+const oidOf = (oid: string): Oid | null => (/^0*$/.test(oid) ? null : oid)
 
 function fileOf({ oldMode, newMode, status, oldPath, newPath }: RawChange, diff: string): FileDiff {
   return {

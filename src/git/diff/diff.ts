@@ -99,9 +99,10 @@ export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Dif
  */
 export async function diffWithoutLargeFiles(pair: TreePair, limits: DiffLimits): Promise<Diff> {
   const { parser, end } = await patchOf(pair, [...CONFIG, ...SMALL_FILES_ONLY], limits)
-  const { files, truncated, similarity } = parser.finish()
+  const { files, truncated, similarity, blobs } = parser.finish()
   return {
     similarity,
+    blobs,
     files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '', ...TOO_LARGE } : file)),
     truncated: truncated || end === 'timeout',
   }

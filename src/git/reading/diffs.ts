@@ -8,7 +8,7 @@ import type { Source } from './source.js'
 
 export type DiffReader = Pick<GitRepository, 'diff' | 'diffLine' | 'changedPath' | 'stats'>
 
-const noDiff = (): Diff => ({ files: [], truncated: false, similarity: {} })
+const noDiff = (): Diff => ({ files: [], truncated: false, similarity: {}, blobs: {} })
 const NO_STATS: Readonly<Stats> = { additions: 0, deletions: 0 }
 
 export function diffReader({ pool, directory, env, cache, root, diffTree }: Source, guarded: Guard): DiffReader {
@@ -25,7 +25,9 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
     // a result within the deadline is cached; the fallback is not, because a later attempt may succeed
     const found = await orFallback(cache.getOrCompute(directory, query, sizeOf, make), () => diffWithoutLargeFiles(between(...trees), limits))
     // a copy, so that the caller cannot change the cached one
-    return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated, similarity: found.similarity } : none
+    return found
+      ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated, similarity: found.similarity, blobs: found.blobs }
+      : none
   }
 
   const diffLine: DiffReader['diffLine'] = async (from, to, at) => {
@@ -67,7 +69,7 @@ export function diffReader({ pool, directory, env, cache, root, diffTree }: Sour
   }
 }
 
-const sizeOf = ({ files }: Diff) => files.reduce((sum, file) => sum + 300 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
+const sizeOf = ({ files }: Diff) => files.reduce((sum, file) => sum + 450 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
 
 /** Returns the fallback if git timed out. */
 const orFallback = <T>(answer: Promise<T>, fallback: () => Promise<T>): Promise<T> =>

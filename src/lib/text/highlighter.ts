@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type TextResult, TextThread } from './text-thread.js'
 
 /** Larger sources, and those with a longer line, are shown without marks. */
-const MAX_SOURCE = 512 * 1024
+export const MAX_SOURCE = 512 * 1024
 const MAX_LINE = 2_000
 /** Milliseconds: 512 KiB of usual sources take 150 to 500. A page does not wait long for colours. */
 const LIMITS = { budget: 600, wait: 3_000 }
@@ -26,10 +26,16 @@ export class Highlighter {
    * a source that is too large, takes too long or would have to wait too long.
    */
   async lines(source: string, language: string): Promise<string[] | null> {
+    return (await this.marks(source, language)) ?? null
+  }
+
+  /** The same, but undefined where there are no marks now, for want of a turn, and may be some later. */
+  async marks(source: string, language: string): Promise<string[] | null | undefined> {
     if (source.length > MAX_SOURCE || hasLongLine(source)) return null
     const key = createHash('sha256').update(`${language}\n`).update(source).digest('base64')
     const html = await this.#thread.html(key, { source, language })
-    return html ? html.split('\n') : null
+    if (html === null) return this.#thread.tookTooMuch(key) ? null : undefined
+    return html === '' ? null : html.split('\n')
   }
 
   get isHealthy(): boolean {
@@ -37,6 +43,12 @@ export class Highlighter {
   }
 
   close = (): Promise<void> => this.#thread.close()
+}
+
+/** The ending of the name of a file, or the whole name, by which its language is known. */
+export function languageOf(path: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+  return name.slice(name.lastIndexOf('.') + 1)
 }
 
 function hasLongLine(text: string): boolean {

@@ -88,6 +88,9 @@ export class TextThread<Task extends object> {
     return rendering
   }
 
+  /** Whether a text was ended for what it took, and is not begun again. */
+  tookTooMuch = (key: string): boolean => this.#tooMuch.has(key)
+
   /** Whether the thread can be used (VE-3). One that could not be started is tried again. */
   get isHealthy(): boolean {
     if (this.#failsToStart && !this.#isClosed) void this.#started().catch(() => undefined)

@@ -51,9 +51,16 @@ export const HiddenNotice = ({ of }: { of: string }) => (
   </p>
 )
 
-/** A table of rows that were rendered before the page. */
-export const Rendered = ({ rows, class: name }: { rows: string; class: string }) => (
+/** A table of rows that were rendered before the page; `columns`: their classes, where the first row does not make them. */
+export const Rendered = ({ rows, class: name, columns }: { rows: string; class: string; columns?: string[] }) => (
   <table class={name}>
+    {columns && (
+      <colgroup>
+        {columns.map((column, i) => (
+          <col key={i} {...(column && { class: column })} />
+        ))}
+      </colgroup>
+    )}
     {/* biome-ignore lint/security/noDangerouslySetInnerHtml: made by components, which escape texts */}
     <tbody dangerouslySetInnerHTML={{ __html: rows }} />
   </table>

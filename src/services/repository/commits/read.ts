@@ -118,6 +118,7 @@ export interface Comparison {
   /** Whether the diff is truncated. */
   overflow: boolean
   similarity: Diff['similarity']
+  blobs: Diff['blobs']
   /** Where the differences begin; null without a common commit. */
   base: Oid | null
   sameRef: boolean
@@ -169,6 +170,7 @@ export async function comparisonOf(
     diffs: diff.files,
     overflow: diff.truncated,
     similarity: diff.similarity,
+    blobs: diff.blobs,
     base,
     sameRef: left === right,
     timedOut: diff.truncated || log.total > MAX_COMPARED_COMMITS,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import type { Context } from '../../../context.js'
-import type { FileDiff } from '../../../git/types.js'
+import type { FileDiff, Oid } from '../../../git/types.js'
 import type { Steps } from '../../../lib/async/slices.js'
 import type { PageView } from '../../page.js'
 import { RenderedPart, renderInParts } from '../../page-part.js'
@@ -17,14 +17,18 @@ import {
   isNumbered,
   type Line,
   linesOf,
+  type Pair,
   ParallelRows,
   pairsOf,
+  runsOfLine,
   UnifiedRows,
 } from './diff.js'
-import { aBudget, type Budget, changedWords, withoutSpace } from './diff-marks.js'
+import { aColorBudget, type ColorBudget, colorsOf, type LineColors, type Side, textOfBlob } from './diff-colors.js'
+import { aBudget, type Budget, changedWords, type Part, withoutSpace } from './diff-marks.js'
 
-/** Rows that are rendered in one step. */
+/** Rows that are rendered in one step, and pieces of them. */
 const STEP = 50
+const STEP_PIECES = 1_000
 
 /** The files whose lines are beyond what a page shows; the first one that is not too long itself is always shown. */
 export function filesBeyond(files: FileDiff[], most: number): ReadonlySet<FileDiff> {
@@ -94,85 +98,112 @@ export function shownFiles(view: PageView, files: FileDiff[], only: string | und
  * which says all that makes them, they are kept as a whole.
  */
 export async function diffFiles(ctx: Context, props: DiffProps, key: unknown[] | null = null): Promise<VNode> {
-  if (!key) return tablesOf(ctx, props)
+  const colorBudget = aColorBudget()
+  if (!key) return tablesOf(ctx, props, colorBudget)
   const name = keyOf(key)
   let kept = ctx.caches.changes.get(name)
   if (!kept) {
-    kept = await renderInParts(ctx.cpu.slices, await tablesOf(ctx, props))
-    ctx.caches.changes.set(name, kept)
+    kept = await renderInParts(ctx.cpu.slices, await tablesOf(ctx, props, colorBudget))
+    // what has no colours yet may have them on the next page
+    if (!colorBudget.isShort) ctx.caches.changes.set(name, kept)
   }
   return <RenderedPart part={kept} />
 }
 
-async function tablesOf(ctx: Context, props: DiffProps) {
+async function tablesOf(ctx: Context, props: DiffProps, colorBudget: ColorBudget) {
   const budget = aBudget()
   const tables: DiffTable[] = []
-  for (const file of props.files) tables.push(await tableOf(ctx, props, file, budget))
+  for (const file of props.files) tables.push(await tableOf(ctx, props, file, budget, colorBudget))
   return <DiffFiles {...props} tables={tables} />
 }
 
-async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: Budget): Promise<DiffTable> {
-  const { whole, review, parallel, ignoreSpace = false } = props
+const NO_COLORS = { colors: null, isFinal: true }
+
+async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: Budget, colorBudget: ColorBudget): Promise<DiffTable> {
+  const { whole, review, parallel, ignoreSpace = false, repository, blobs } = props
   if (given.diff === '') return { added: 0, removed: 0, rows: '', hidden: false }
   const file = whole?.new_path === given.new_path ? whole : given
   const isLeft = Boolean(review?.instead(given))
   const form = review?.formOf(given) ?? null
   const isPlain = isLeft || (review?.isPlain(given) ?? true)
-  const key = isPlain && keyOf([file.new_path, file.diff, ...(isLeft ? [] : [parallel, ignoreSpace, form])])
+  const [before = null, after = null] = blobs[given.new_path] ?? []
+  const sides = [file.old_path, before, after]
+  const key = isPlain && keyOf([file.new_path, file.diff, ...(isLeft ? [] : [...sides, parallel, ignoreSpace, form])])
   const kept = key ? ctx.caches.diffTables.get(key) : undefined
-  if (kept) return kept
+  if (kept) {
+    colorBudget.rows -= kept.rows.length
+    return kept
+  }
   const isShort = budget.isShort
   budget.isShort = false
   const beside: Beside = {
     formOf: (line) => (isNumbered(line) && review?.mayComment(given, line) ? form : null),
     under: (line) => review?.under(given, line) ?? null,
   }
+  const side = (path: string, oid: Oid | null): Side | null => (oid === null ? null : { path, text: () => textOfBlob(repository, oid) })
+  if (colorBudget.rows <= 0) budget.isShort = true
+  const { colors, isFinal } =
+    isLeft || colorBudget.rows <= 0
+      ? NO_COLORS
+      : await colorsOf(
+          ctx,
+          {
+            key: keyOf([file.new_path, file.diff, ...sides]),
+            lines: () => linesOf(file.diff),
+            old: side(file.old_path, before),
+            now: side(file.new_path, after),
+          },
+          colorBudget,
+        )
   const table = isLeft
     ? await ctx.cpu.slices.run(() => ({ ...countsOf(linesOf(given.diff)), rows: '', hidden: false }))
-    : await ctx.cpu.slices.steps(() => rendered(file, { parallel, ignoreSpace, beside, budget }))
+    : await ctx.cpu.slices.steps(() => rendered(file, { parallel, ignoreSpace, beside, budget, colors }))
+  colorBudget.rows -= table.rows.length
   // less marked for what other files of the page have used up, it is not what its key says
-  if (key && !budget.isShort) ctx.caches.diffTables.set(key, table)
+  if (key && !budget.isShort && isFinal) ctx.caches.diffTables.set(key, table)
   budget.isShort ||= isShort
   return table
 }
 
-/** The lines that a thread was about, which are kept: a page may show a hundred of them. */
-export function excerptRows({ caches: { diffTables } }: Context, excerpt: string): string {
-  const key = keyOf([excerpt])
-  const kept = diffTables.get(key)
-  if (kept) return kept.rows
-  const lines = linesOf(excerpt).filter(({ kind }) => kind !== 'hunk')
-  const rows = renderToString(<UnifiedRows lines={lines} />)
-  diffTables.set(key, { ...countsOf(lines), rows, hidden: false })
-  return rows
-}
-
-const keyOf = (parts: unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64')
+/** What everything that makes something is kept by. */
+export const keyOf = (parts: unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 
 interface Options {
   parallel: boolean
   ignoreSpace: boolean
   beside: Beside
   budget: Budget
+  colors: LineColors | null
 }
 
-function* rendered(file: FileDiff, { parallel, ignoreSpace, beside, budget }: Options): Steps<DiffTable> {
+function* rendered(file: FileDiff, { parallel, ignoreSpace, beside, budget, colors }: Options): Steps<DiffTable> {
   yield
   const all = linesOf(file.diff)
   const lines = ignoreSpace ? withoutSpace(all, budget) : all
   const words = yield* changedWords(lines, budget)
-  const shared = { words, anchor: fileAnchor(file.new_path), beside }
+  const weight = weightOf({ words, colors })
+  const weightOfPair = ({ left, right }: Pair) => (left ? weight(left) : 0) + (right && right !== left ? weight(right) : 0)
+  const shared = { words, colors, anchor: fileAnchor(file.new_path), beside }
   const rows = parallel
-    ? yield* inSteps(pairsOf(lines), (pairs) => <ParallelRows pairs={pairs} {...shared} />)
-    : yield* inSteps<Line>(lines, (part) => <UnifiedRows lines={part} {...shared} />)
+    ? yield* inSteps(pairsOf(lines), (pairs) => <ParallelRows pairs={pairs} {...shared} />, weightOfPair)
+    : yield* inSteps(lines, (part) => <UnifiedRows lines={part} {...shared} />, weight)
   yield
   return { ...countsOf(lines), rows, hidden: haveHidden(lines) }
 }
 
-function* inSteps<T>(items: T[], show: (items: T[]) => VNode): Steps<string> {
+/** About the pieces of a line. */
+export const weightOf =
+  ({ words, colors }: { words: ReadonlyMap<Line, Part[]>; colors: LineColors | null }) =>
+  (line: Line): number =>
+    (runsOfLine(colors, line)?.length ?? 0) / 3 + (words.get(line)?.length ?? 0)
+
+export function* inSteps<T>(items: T[], show: (items: T[]) => VNode, weightOf: (item: T) => number): Steps<string> {
   const parts: string[] = []
-  for (let i = 0; i < items.length; i += STEP) {
-    parts.push(renderToString(show(items.slice(i, i + STEP))))
+  for (let from = 0; from < items.length; ) {
+    let to = from
+    for (let pieces = 0; to < items.length && to - from < STEP && pieces < STEP_PIECES; to++) pieces += weightOf(items[to] as T)
+    parts.push(renderToString(show(items.slice(from, to))))
+    from = to
     yield
   }
   return parts.join('')

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
-import type { Diff, FileDiff } from '../../../git/types.js'
+import type { Diff, FileDiff, GitRepository } from '../../../git/types.js'
 import { hasHidden } from '../../../lib/text/hidden-characters.js'
 import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
 import { isPicture } from '../../../rules/reviews/picture-size.js'
@@ -8,6 +8,7 @@ import type { ProjectLinks } from '../../links.js'
 import { PagePart } from '../../page-part.js'
 import { Badge } from '../list.js'
 import { CodeText, HiddenNotice, Rendered } from '../markup.js'
+import { type LineColors, type Piece, piecesOf } from './diff-colors.js'
 import type { Line, Part } from './diff-marks.js'
 
 export type { Line }
@@ -33,6 +34,9 @@ export interface DiffProps {
   files: FileDiff[]
   truncated: boolean
   similarity: Diff['similarity']
+  /** The files before and after as a whole, by which their lines get colours. */
+  blobs: Diff['blobs']
+  repository: GitRepository
   links: ProjectLinks
   /** The revisions before and after, for links to the files. */
   from: string | null
@@ -163,12 +167,15 @@ function FileBox({ file, rows, hidden, similarity, links, from, to, parallel, re
         ) : rows === '' ? (
           <p class="note">{whyNoLines(file)}</p>
         ) : (
-          <Rendered class={parallel ? 'lines parallel' : 'lines'} rows={rows} />
+          <Rendered class={parallel ? 'lines parallel' : 'lines'} rows={rows} {...(parallel && { columns: PARALLEL })} />
         )}
       </details>
     </div>
   )
 }
+
+/** The header of a part spans columns. */
+const PARALLEL = ['numbers', '', 'numbers', '']
 
 const whyNoLines = ({ diff, a_mode, b_mode, new_file, deleted_file, renamed_file }: FileDiff) => {
   if (diff.startsWith('Binary files')) return 'A binary file.'
@@ -177,21 +184,42 @@ const whyNoLines = ({ diff, a_mode, b_mode, new_file, deleted_file, renamed_file
   return renamed_file ? 'Renamed without changes.' : 'Nothing to compare: the file is empty, or too large to be shown here.'
 }
 
-/** The text of a line, with marks on its changed words. */
-const Text = ({ line, words }: { line: Line | null; words: Words | undefined }) => {
-  const parts = line && words?.get(line)
+/** The colours of a line. */
+export const runsOfLine = (colors: LineColors | null | undefined, { old, new: now }: Line): string | undefined =>
+  now === null ? colors?.old.get(old ?? 0) : colors?.now.get(now)
+
+/** The text of a line in colours, with marks on its changed words. */
+const Text = ({ line, words, colors }: { line: Line | null } & Pick<RowsProps, 'words' | 'colors'>) => {
   if (!line) return null
+  const parts = words?.get(line)
+  const runs = runsOfLine(colors, line)
   const isFirst = line.old === 1 || line.new === 1
-  if (!parts) return <CodeText text={line.text} isFirst={isFirst} />
+  if (!parts && !runs) return <CodeText text={line.text} isFirst={isFirst} />
+  const whole = parts ?? [{ text: line.text, changed: false }]
   return (
     <>
-      {parts.map(({ text, changed }, i) => {
-        const shown = <CodeText key={i} text={text} isFirst={isFirst && i === 0} />
+      {(runs ? piecesOf(whole, runs) : whole.map((part) => ({ ...part, pieces: [{ text: part.text, color: '' }] }))).map(({ changed, pieces }, i) => {
+        const shown = <Pieces key={i} pieces={pieces} isFirst={isFirst && i === 0} />
         return changed ? <mark key={i}>{shown}</mark> : shown
       })}
     </>
   )
 }
+
+const Pieces = ({ pieces, isFirst }: { pieces: Piece[]; isFirst: boolean }) => (
+  <>
+    {pieces.map(({ text, color }, i) => {
+      const shown = <CodeText key={i} text={text} isFirst={isFirst && i === 0} />
+      return color ? (
+        <i key={i} class={color}>
+          {shown}
+        </i>
+      ) : (
+        shown
+      )
+    })}
+  </>
+)
 
 const SIGNS = { added: '+', removed: '-', context: ' ', hunk: '', none: '' }
 
@@ -224,24 +252,13 @@ const CommentButton = ({ formOf, line }: Pick<Beside, 'formOf'> & { line: Line }
 interface RowsProps {
   lines: Line[]
   words?: Words
+  colors?: LineColors | null
   anchor?: string
   beside?: Beside
 }
 
-/** Lines below one another, without addresses. */
-export const Unified = ({ lines, of }: { lines: Line[]; of: string }) => (
-  <>
-    {haveHidden(lines) && <HiddenNotice of={of} />}
-    <table class="lines">
-      <tbody>
-        <UnifiedRows lines={lines} />
-      </tbody>
-    </table>
-  </>
-)
-
 /** Lines below one another; without an anchor they have no addresses. */
-export const UnifiedRows = ({ lines, words, anchor, beside }: RowsProps) => (
+export const UnifiedRows = ({ lines, words, colors, anchor, beside }: RowsProps) => (
   <>
     {lines.map((line, i) => (
       <>
@@ -251,7 +268,7 @@ export const UnifiedRows = ({ lines, words, anchor, beside }: RowsProps) => (
             {beside && isNumbered(line) && <CommentButton formOf={beside.formOf} line={line} />}
           </td>
           <td class="code" data-sign={SIGNS[line.kind]}>
-            <Text line={line} words={words} />
+            <Text line={line} words={words} colors={colors} />
           </td>
         </tr>
         {isNumbered(line) && <UnderLine columns={3}>{beside?.under(line)}</UnderLine>}
@@ -293,7 +310,7 @@ export function pairsOf(lines: Line[]): Pair[] {
   return pairs
 }
 
-export const ParallelRows = ({ pairs, words, anchor, beside }: Omit<Required<RowsProps>, 'lines'> & { pairs: Pair[] }) => (
+export const ParallelRows = ({ pairs, words, colors, anchor, beside }: Omit<Required<RowsProps>, 'lines'> & { pairs: Pair[] }) => (
   <>
     {pairs.map(({ left, right }, i) =>
       left === right && (left?.kind === 'hunk' || left?.kind === 'none') ? (
@@ -310,13 +327,13 @@ export const ParallelRows = ({ pairs, words, anchor, beside }: Omit<Required<Row
               {left?.kind === 'removed' && <CommentButton formOf={beside.formOf} line={left} />}
             </td>
             <td class={`code ${left?.kind ?? 'absent'}`}>
-              <Text line={left} words={words} />
+              <Text line={left} words={words} colors={colors} />
             </td>
             <td class="number" data-number={right?.new ?? ''}>
               {right && <CommentButton formOf={beside.formOf} line={right} />}
             </td>
             <td class={`code ${right?.kind ?? 'absent'}`}>
-              <Text line={right} words={words} />
+              <Text line={right} words={words} colors={colors} />
             </td>
           </tr>
           {left && left !== right && <UnderLine columns={4}>{beside.under(left)}</UnderLine>}

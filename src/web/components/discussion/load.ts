@@ -11,8 +11,9 @@ import { mayResolve } from '../../../services/notes/discussions.js'
 import { type DiscussionRecord, getNote, type NoteRecord } from '../../../services/notes/list.js'
 import type { NoteableSubject } from '../../../services/notes/noteables.js'
 import { type Suggestion, suggestionsOf, suggests } from '../../../services/notes/suggestion-records.js'
-import { linesAt, pushableSource } from '../../../services/notes/suggestions.js'
-import { excerptRows } from '../diff/diff-tables.js'
+import { pushableSource } from '../../../services/notes/suggestions.js'
+import { aColorBudget } from '../diff/diff-colors.js'
+import { excerptRows, suggestionTable } from '../diff/excerpts.js'
 import { withinProject } from '../render-text.js'
 import type { DiscussionParts, ShownSuggestion } from './shown.js'
 
@@ -30,6 +31,8 @@ interface Given {
   /** Where the forms lead to afterwards. */
   back?: string | null
   head?: string | null
+  /** The threads that show the lines which they are about; others stand under these. */
+  excerpted?: DiscussionRecord[]
 }
 
 /** What the components of a discussion need, with one statement for each kind of thing (WB-92). */
@@ -37,7 +40,7 @@ export async function discussionParts(
   ctx: Context,
   caller: Caller,
   subject: NoteableSubject,
-  { at, discussions, asked, back = null, head = null }: Given,
+  { at, discussions, asked, back = null, head = null, excerpted = discussions }: Given,
 ): Promise<DiscussionParts> {
   const records = discussions.flatMap(({ notes }) => notes)
   const { noteable } = subject
@@ -57,6 +60,7 @@ export async function discussionParts(
     ).then(async (found) => [found, user && found.size > 0 ? await pushableSource(ctx, { ...caller, user }, subject) : null] as const),
     asked.edit_note === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, asked.edit_note)),
   ])
+  const colorBudget = aColorBudget()
   // few at a time: the thread that renders lets only so many wait
   const [texts, suggestions] = await Promise.all([
     mapConcurrently(RENDERED_TOGETHER, records, async (record) => {
@@ -67,11 +71,17 @@ export async function discussionParts(
       const note = records.find((record) => record.note.id === id)?.note ?? { position: null }
       const own = suggested.get(id) ?? []
       const shown = await Promise.all(
-        own.map(async (suggestion): Promise<ShownSuggestion> => ({ suggestion, before: await linesAt(ctx, subject, note, suggestion) })),
+        own.map(async (suggestion): Promise<ShownSuggestion> => {
+          const { rows, hidden } = await suggestionTable(ctx, subject, note, suggestion, colorBudget)
+          return { suggestion, rows, hidden }
+        }),
       )
       return [id, shown] as const
     }),
   ])
+  const excerpts = new Map<number, string>()
+  for (const { note } of excerpted.flatMap(({ notes }) => notes.slice(0, 1)))
+    excerpts.set(note.id, await excerptRows(ctx, subject.project, note, colorBudget))
   const mayEdit = ({ note }: NoteRecord) => mayWrite && !note.system && (note.author_id === user.id || subject.can('manage_notes'))
   return {
     at,
@@ -79,7 +89,7 @@ export async function discussionParts(
     texts: new Map(texts),
     awards,
     suggestions: new Map(suggestions),
-    excerptRows: (excerpt) => excerptRows(ctx, excerpt),
+    excerpts,
     mayWrite,
     mayAward: user !== null && subject.may('award_emoji'),
     mayReview: mayWrite && subject.request !== null,

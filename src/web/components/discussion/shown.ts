@@ -3,10 +3,11 @@ import type { NoteAward } from '../../../services/notes/award-emoji.js'
 import type { NoteRecord } from '../../../services/notes/list.js'
 import type { Suggestion } from '../../../services/notes/suggestion-records.js'
 
-/** A suggestion with the lines that it replaces, where they are known. */
+/** A suggestion, and the rows of the lines that it replaces, where they are known, and of those in their place. */
 export interface ShownSuggestion {
   suggestion: Suggestion
-  before: string[] | null
+  rows: string
+  hidden: boolean
 }
 
 /** What notes show beside their records, and what the reader may do with them. */
@@ -19,8 +20,8 @@ export interface DiscussionParts {
   texts: ReadonlyMap<number, string[]>
   awards: ReadonlyMap<number, NoteAward[]>
   suggestions: ReadonlyMap<number, ShownSuggestion[]>
-  /** The rows of the lines that a thread was about when it began. */
-  excerptRows(excerpt: string): string
+  /** The rows of the lines that a thread was about when it began, by the id of its first note. */
+  excerpts: ReadonlyMap<number, string>
   mayWrite: boolean
   mayAward: boolean
   /** Replies can be kept for a review. */

@@ -1,9 +1,9 @@
 import { fieldsOf } from '../../fields.js'
 import type { PageView } from '../../page.js'
 import { PagePart } from '../../page-part.js'
-import { Unified } from '../diff/diff.js'
 import { ActionButton, FormTag, Hidden, Submit, TextField } from '../form.js'
 import { Badge } from '../list.js'
+import { HiddenNotice, Rendered } from '../markup.js'
 import { selectedSuggestions } from './fields.js'
 import type { DiscussionParts, ShownSuggestion } from './shown.js'
 
@@ -12,10 +12,8 @@ export function SuggestionBox({
   at,
   back,
   mayApply,
-  shown: { suggestion, before },
+  shown: { suggestion, rows, hidden },
 }: DiscussionParts & { view: PageView; shown: ShownSuggestion }) {
-  const added = suggestion.content === '' ? [] : suggestion.content.replace(/\n$/, '').split('\n')
-  const line = (kind: 'removed' | 'added') => (text: string) => ({ kind, old: null, new: null, text })
   const applied = suggestion.applied_at !== null
   return (
     <div class="box suggestion">
@@ -44,8 +42,9 @@ export function SuggestionBox({
         )}
       </div>
       <div class="diff">
+        {hidden && <HiddenNotice of="This suggestion" />}
         <PagePart>
-          <Unified of="This suggestion" lines={[...(applied ? [] : (before ?? []).map(line('removed'))), ...added.map(line('added'))]} />
+          <Rendered class="lines" rows={rows} />
         </PagePart>
       </div>
     </div>

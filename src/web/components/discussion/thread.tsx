@@ -109,12 +109,14 @@ function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps
 }
 
 /** The lines that a thread was about when it began. */
-export const Excerpt = ({ excerptRows, note: { excerpt } }: Pick<DiscussionParts, 'excerptRows'> & { note: Pick<NoteRecord['note'], 'excerpt'> }) =>
-  excerpt === null || excerpt === '' ? null : (
+export const Excerpt = ({ excerpts, note: { id } }: Pick<DiscussionParts, 'excerpts'> & { note: Pick<NoteRecord['note'], 'id'> }) => {
+  const rows = excerpts.get(id)
+  return rows ? (
     <div class="diff excerpt">
-      <Rendered class="lines" rows={excerptRows(excerpt)} />
+      <Rendered class="lines" rows={rows} />
     </div>
-  )
+  ) : null
+}
 
 const isAnswered = ({ view, replying, discussion: { id } }: ThreadProps) =>
   replying === id || wasSent(view, (values) => values['discussion_id'] === id)

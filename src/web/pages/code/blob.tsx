@@ -5,6 +5,7 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import { bool, oneOf, opt, str } from '../../../http/params.js'
 import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
+import { languageOf } from '../../../lib/text/highlighter.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
 import { IGNORED_REVISIONS, ignoredRevisions } from '../../../services/repository/blame.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
@@ -90,12 +91,6 @@ function targetOf(path: string, to: string): string | null {
 }
 
 const TABLE = /\.(?:csv|tsv)$/i
-
-/** The ending of a file name, or the whole name, by which its language is known. */
-const languageOf = (path: string) => {
-  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
-  return name.includes('.') ? name.slice(name.lastIndexOf('.') + 1) : name
-}
 
 const markedLines = (ctx: Context, path: string, text: string) => ctx.cpu.highlighter.lines(text, languageOf(path))
 

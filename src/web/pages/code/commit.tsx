@@ -223,6 +223,8 @@ export const commitPage = page({
                 review,
                 truncated: diff.truncated,
                 similarity: diff.similarity,
+                blobs: diff.blobs,
+                repository: repositoryOf(ctx, subject.project),
                 links,
                 from: commit.parents[0] ?? null,
                 to: commit.oid,

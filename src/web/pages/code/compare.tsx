@@ -105,7 +105,7 @@ export const comparePage = page({
     const isAcross = other.project.id !== subject.project.id
     const straight = dots === '..'
     const compared = { from, to, straight }
-    const { commits, diffs, overflow, similarity, base, head } = await compareAcross(ctx, subject, other, compared)
+    const { commits, diffs, overflow, similarity, blobs, base, head } = await compareAcross(ctx, subject, other, compared)
     const repository = repositoryOf(ctx, subject.project)
     const isOffered = view.viewer !== null && subject.can('create_merge_request') && commits.length > 0
     const newest = [...commits].reverse()
@@ -164,6 +164,8 @@ export const comparePage = page({
                 whole,
                 truncated: overflow,
                 similarity,
+                blobs,
+                repository,
                 links,
                 from: isAcross && straight ? null : base,
                 to: head,

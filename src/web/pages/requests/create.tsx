@@ -16,6 +16,7 @@ import { completeMergeRequest } from '../../../services/issuables/merge-requests
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { createMergeRequestWithCommands, updateMergeRequestWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { branchExists } from '../../../services/repository/branches.js'
+import { repositoryOf } from '../../../services/repository/repositories.js'
 import { diffFiles } from '../../components/diff/diff-tables.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { checkVersion, Version } from '../../components/editor/version.js'
@@ -279,6 +280,8 @@ export const newMergeRequestPage = page({
                 files: compared.diffs,
                 truncated: compared.overflow,
                 similarity: compared.similarity,
+                blobs: compared.blobs,
+                repository: repositoryOf(ctx, subject.project),
                 links,
                 from: compared.base,
                 to: compared.head,

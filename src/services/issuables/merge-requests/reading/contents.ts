@@ -160,6 +160,7 @@ export interface ShownChanges {
   files: FileDiff[]
   truncated: boolean
   similarity: Diff['similarity']
+  blobs: Diff['blobs']
 }
 
 /** The changes that a page shows (WB-93); 404 for a version or a commit that the merge request does not have. */
@@ -168,7 +169,7 @@ export async function shownChanges(ctx: Context, project: Project, request: Requ
   const { items: versions } = await listVersions(ctx, request, { page: 1, per_page: MAX_VERSIONS })
   const version = wanted.version === undefined ? (versions[0] ?? null) : (versions.find(({ id }) => id === wanted.version) ?? null)
   if (wanted.version !== undefined && !version) throw notFound('Version')
-  const none = { versions, version, since: null, commit: null, from: null, to: null, files: [], truncated: false, similarity: {} }
+  const none = { versions, version, since: null, commit: null, from: null, to: null, files: [], truncated: false, similarity: {}, blobs: {} }
   if (!version) return none
   if (wanted.commit !== undefined) {
     const commit = (await commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS })).commits.find(({ oid }) => oid === wanted.commit)

@@ -165,7 +165,7 @@ export async function versionOf(
 ): Promise<NonNullable<VersionDraft['version']>> {
   const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MAX_COMMITS)])
   // without a common history all commits and files are new (MR-93)
-  const diff = range.total === 0 ? { files: [], truncated: false, similarity: {} } : await repository.diff(base, head, DIFF_LIMITS)
+  const diff = range.total === 0 ? { files: [], truncated: false, similarity: {}, blobs: {} } : await repository.diff(base, head, DIFF_LIMITS)
   return { head, start, base, ...sizeOf(diff), commits: range.total, oids: range.oids }
 }
 

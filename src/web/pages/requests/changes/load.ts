@@ -70,12 +70,14 @@ export async function load(
   const whole = await openedFile(repositoryOf(ctx, project), changes.to, files, input.open)
   const placed = { ...changes, files: files.map((file) => (file.new_path === whole?.new_path ? whole : file)) }
   const { items: discussions, total } = await threadsOfFiles(ctx, caller, about.noteable, paths, MAX_THREADS)
+  const threads = placesOf(discussions, positionOfThread, placed)
   const parts = await discussionParts(ctx, caller, about, {
     at: addressOf(subject),
     discussions,
     asked: input,
     back: withQuery(at, kept),
     head: request.sha,
+    excerpted: [...threads.values()].flatMap(({ outdated }) => outdated),
   })
   const commented = input.line === 'file' ? files.find(({ new_path }) => isPicture(new_path) && fileAnchor(new_path) === input.on) : undefined
   const links = projectLinks(view, fullPathOf(project))
@@ -91,7 +93,7 @@ export async function load(
     whole,
     seen,
     parts,
-    threads: placesOf(discussions, positionOfThread, placed),
+    threads,
     drafts: placesOf(drafted, (draft) => draft, placed),
     mayComment: parts.mayWrite && changes.version !== null,
     lineMapping: parts.mayWrite && (input.w || changes.since || changes.commit) ? await lineMappingIn(ctx, project, request, changes) : null,

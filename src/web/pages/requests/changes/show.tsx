@@ -1,6 +1,7 @@
 import { fullPathOf } from '../../../../access/rules.js'
 import { listRequestCommits } from '../../../../services/issuables/merge-requests/reading/contents.js'
 import { recordSeenVersion } from '../../../../services/issuables/merge-requests/reading/seen.js'
+import { repositoryOf } from '../../../../services/repository/repositories.js'
 import { diffFiles } from '../../../components/diff/diff-tables.js'
 import { SelectedSuggestions } from '../../../components/discussion/suggestions.js'
 import { Pager } from '../../../components/list.js'
@@ -71,6 +72,8 @@ export const requestChangesPage = page({
               files,
               truncated: changes.truncated,
               similarity: changes.similarity,
+              blobs: changes.blobs,
+              repository: repositoryOf(ctx, subject.project),
               links,
               from: changes.from,
               to: changes.to ?? subject.request.target_branch,
