@@ -43,7 +43,7 @@ const UserRow = ({ view, user }: { view: PageView; user: UserRecord }) => (
     }
   >
     <span class="row start">
-      <Avatar view={view} user={user} size={24} />
+      <Avatar view={view} user={user} />
       <a href={view.links.prefix + adminUserPath(user.username)}>
         <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
       </a>

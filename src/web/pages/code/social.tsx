@@ -46,7 +46,7 @@ export const starrersPage = page({
             {items.map((user) => (
               <Row key={user.id}>
                 <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
-                  <Avatar view={view} user={user} size={24} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
+                  <Avatar view={view} user={user} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
                 </a>
               </Row>
             ))}

@@ -97,7 +97,7 @@ export const userPage = page({
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={shown ? shown.total : total} />
           </div>
           <aside>
-            <Avatar view={view} user={user} size={96} />
+            <Avatar view={view} user={user} size="huge" />
             <h1>{user.name}</h1>
             <p class="dim">@{user.username}</p>
             {user.state !== 'active' && <p class="badge waiting">{user.state === 'deactivated' ? 'deactivated' : 'blocked'}</p>}

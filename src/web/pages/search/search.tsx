@@ -138,7 +138,7 @@ async function userResults(search: Search): Promise<Found> {
         return user ? (
           <Row key={id}>
             <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
-              <Avatar view={view} user={user} size={24} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
+              <Avatar view={view} user={user} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
             </a>
           </Row>
         ) : (
