@@ -11,7 +11,7 @@ import { listProjects } from '../../../services/projects/list.js'
 import { Pager } from '../../components/list.js'
 import { Activity } from '../../components/people/activity.js'
 import { Avatar } from '../../components/people/avatar.js'
-import { ProjectRows, pathsOf, projectsOf } from '../../components/projects/project-rows.js'
+import { listedProjects, ProjectRows, pathsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { GroupLayout } from '../../layout/group.js'
@@ -71,7 +71,7 @@ export const userPage = page({
     const shown = tab === 'activity' ? await activityOf(ctx, caller, user, input.page) : null
     const filter = { ownerId: user.id, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listProjects(ctx, caller, filter)
-    const projects = await projectsOf(ctx, caller.user, items)
+    const projects = await listedProjects(ctx, caller.user, items)
     const isShown = !user.private_profile || user.id === caller.user?.id || caller.user?.admin === true
     return {
       title: user.name,
@@ -137,7 +137,7 @@ export const groupPage = page({
       per_page: PER_PAGE,
     } as const
     const { items, total } = await listProjects(ctx, caller, filter)
-    const projects = await projectsOf(ctx, caller.user, items)
+    const projects = await listedProjects(ctx, caller.user, items)
     return {
       title: group.full_name,
       card: { text: group.description },

@@ -38,7 +38,7 @@ export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
           </a>
         )}
       </div>
-      <p class="below dim">
+      <div class="line below dim">
         <Badge kind={kind} icon={icon} large>
           {word}
         </Badge>{' '}
@@ -60,7 +60,7 @@ export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
             <a href={`${at}#review`}>{drafts === 1 ? '1 comment waits in your review' : `${drafts} comments wait in your review`}</a>
           </>
         )}
-      </p>
+      </div>
       <nav class="tabs" aria-label="Merge request">
         {(
           [
