@@ -54,8 +54,9 @@ describe('the home', () => {
         .expect(201)
     await aProject(t.ctx, { creator: colleague, files: { 'a.rb': 'puts 1\n' } })
     expect(await statements()).toBeLessThanOrEqual(before)
-    await browser.signIn(owner)
-    expect(boxes(await browser.open('/dashboard'))['Your merge requests 1']?.[0]).toContain('CI failed')
+    const own = new TestBrowser(t.url)
+    await own.signIn(owner)
+    expect(boxes(await own.open('/dashboard'))['Your merge requests 1']?.[0]).toContain('CI failed')
     expect((await browser.open('/dashboard?name=x&page=2')).at).toBe('/dashboard/projects?name=x&page=2')
   })
 
@@ -85,15 +86,18 @@ describe('lists of projects', () => {
       .send({ topics: ['tools'] })
       .expect(200)
     await t.ctx.jobs.drain()
-    const [visitor, member] = [new TestBrowser(t.url), new TestBrowser(t.url)]
+    const [visitor, stranger, member] = [new TestBrowser(t.url), new TestBrowser(t.url), new TestBrowser(t.url)]
+    await stranger.signIn(await aUser(t.ctx))
     await member.signIn(owner)
     const row = async (browser: TestBrowser) => (await browser.open('/explore?name=Listed+here')).$('.rows > li').text()
-    expect(await row(visitor)).toMatch(/C\b.*tools.*CI passed/s)
+    expect(await row(stranger)).toMatch(/C\b.*tools.*CI passed/s)
+    // only who is signed in reads pipelines
+    expect(await row(visitor)).toMatch(/C\b.*tools$/s)
     await t.api('put', project.path, owner).send({ builds_access_level: 'private' }).expect(200)
-    expect(await row(visitor)).not.toContain('CI')
+    expect(await row(stranger)).not.toContain('CI')
     expect(await row(member)).toContain('CI passed')
     await t.api('put', project.path, owner).send({ repository_access_level: 'private', merge_requests_access_level: 'private' }).expect(200)
-    expect((await visitor.open('/explore?name=Listed+here')).$('.meta').text()).not.toMatch(/C\b/)
+    expect((await stranger.open('/explore?name=Listed+here')).$('.meta').text()).not.toMatch(/C\b/)
   })
 })
 

@@ -317,7 +317,7 @@ export const blamePage = page({
                               <Time at={momentOf(change.author)} />
                             </span>
                             {previous && (
-                              <a href={blameOf(previous.oid, previous.path)} aria-label={`Blame before ${shortId(change.oid)}`}>
+                              <a href={blameOf(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
                                 <Icon name="history" />
                               </a>
                             )}
