@@ -15,7 +15,7 @@ interface Props {
   tab: GroupTab
   /** What the page is, for those who do not see it; a page with a visible heading gives none. */
   heading?: string
-  /** What can be done on the page: it stands beside the heading, which is then seen. */
+  /** What the reader can do on the page, or false: it stands beside the heading, which is then seen. */
   tools?: ComponentChildren
   children: ComponentChildren
 }
@@ -53,7 +53,7 @@ export function GroupLayout({ view, subject, tab, heading, tools, children }: Pr
   }
   return (
     <>
-      {heading && tools ? (
+      {heading && tools !== undefined ? (
         <div class="heading">
           <h1>{heading}</h1>
           <div class="toolbar">{tools}</div>

@@ -18,7 +18,7 @@ interface Props {
   tab: ProjectTab | null
   /** What the page is, for those who do not see it; a page with a visible heading gives none. */
   heading?: string
-  /** What can be done on the page: it stands beside the heading, which is then seen. */
+  /** What the reader can do on the page, or false: it stands beside the heading, which is then seen. */
   tools?: ComponentChildren
   children: ComponentChildren
 }
@@ -71,7 +71,7 @@ export function ProjectLayout({ view, subject, tab, heading, tools, children }: 
   const below = tab === 'commits' || tab === 'branches' || tab === 'tags' ? <CodePages links={links} current={tab} /> : null
   return (
     <>
-      {heading && (tools || below) ? (
+      {heading && (tools !== undefined || below) ? (
         <div class="heading">
           <h1>{heading}</h1>
           <div class="toolbar">

@@ -143,21 +143,30 @@ export const groupPage = page({
       card: { text: group.description },
       feed: { title: `Activity of ${group.full_name}`, at: `${homeOfGroup(subject)}.atom` },
       body: (
-        <GroupLayout view={view} subject={subject} tab="projects" heading="Projects">
+        <GroupLayout
+          view={view}
+          subject={subject}
+          tab="projects"
+          heading="Projects"
+          tools={
+            <>
+              <a class="button ghost" href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>
+                Search this group
+              </a>
+              {view.viewer && subject.can('create_subgroup') && (
+                <a class="button" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
+                  New subgroup
+                </a>
+              )}
+              {view.viewer && subject.can('create_project') && (
+                <a class="button primary" href={`${view.links.prefix}/projects/new?namespace_id=${group.id}`}>
+                  New project
+                </a>
+              )}
+            </>
+          }
+        >
           {group.description && <p>{group.description}</p>}
-          <p class="toolbar end">
-            <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>Search this group</a>
-            {view.viewer && subject.can('create_subgroup') && (
-              <a class="button" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
-                New subgroup
-              </a>
-            )}
-            {view.viewer && subject.can('create_project') && (
-              <a class="button primary" href={`${view.links.prefix}/projects/new?namespace_id=${group.id}`}>
-                New project
-              </a>
-            )}
-          </p>
           <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
