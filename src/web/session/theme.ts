@@ -1,9 +1,6 @@
 import type { Context } from '../../context.js'
+import { THEMES, type Theme } from '../../rules/themes.js'
 import { cookieName, YEAR_S } from './cookies.js'
-
-/** The colours of pages that a viewer can choose; otherwise they are those of their system. */
-export const THEMES = ['light', 'dark'] as const
-export type Theme = (typeof THEMES)[number]
 
 /** The cookie of the chosen colours: a choice of the browser, as a screen is light or dark for whoever sits there. */
 export const themeCookie = (ctx: Pick<Context, 'links'>) => cookieName(ctx, 'theme')
