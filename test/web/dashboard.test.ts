@@ -145,7 +145,7 @@ describe('colours', () => {
     expect((await browser.open('/explore')).$('html').attr('data-theme')).toBeUndefined()
   })
 
-  it('are chosen by visitors on a page of their own, as their pages set no cookie (WB-522)', async () => {
+  it('are chosen by visitors on a separate page, as the others set no cookie for them (WB-522)', async () => {
     const browser = new TestBrowser(t.url)
     await browser.open('/explore')
     expect([...browser.cookies.keys()]).toEqual([])
