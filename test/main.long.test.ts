@@ -109,7 +109,7 @@ describe('roost', () => {
     service.child.kill('SIGTERM')
     const { code, stdout } = await service.ended
     expect(code).toBe(0)
-    expect(stdout).toBe(`Roost is ready at ${url}\n`)
+    expect(stdout).toBe(`Roost is ready at ${url}\nSign in as root.\nThe password is in ${join(dataDir, 'initial-admin-password')}\n`)
 
     // The same without a running service, which starts the database for a moment.
     expect(await roost(['token', 'create', 'root']).ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+\n$/) })

@@ -10,6 +10,7 @@ import { holderPid } from '../db/postgres/index.js'
 import { loadOrCreateHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog, logWarnings } from '../log.js'
+import { findInitialPassword } from '../services/identity/initial-password.js'
 import { sshFolder } from '../transport/ssh/client.js'
 import { openSshAt } from '../transport/ssh/reopening.js'
 import { createSocketLocation, type SocketLocation } from '../transport/ssh/socket-location.js'
@@ -55,6 +56,8 @@ async function start(environmentConfig: Config, lifecycle: Lifecycle): Promise<v
   const config = await resolveAddress(resolved)
   await (program ? serveInProcess(config, url, lifecycle, program, hostKeys) : serveWithWorkers(config, url, lifecycle, hostKeys))
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
+  const passwordAt = await findInitialPassword(config)
+  if (passwordAt) process.stdout.write(`Sign in as ${config.admin.username}.\nThe password is in ${passwordAt}\n`)
 }
 
 /** Throws if the address cannot be listened on, usually because the service is already running. */

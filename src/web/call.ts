@@ -83,8 +83,17 @@ const callerIn = (ctx: Context): Caller => ctx.origin?.caller ?? ANONYMOUS
 async function show(ctx: Context, view: PageView, page: Page, bag: ParameterBag): Promise<Answer> {
   const caller = callerIn(ctx)
   const subject = await finderOf(ctx, page, caller, bag)()
-  if (page.at.startsWith('P')) view.searchAt = `/${inUrl(String(bag['id']))}/-/search`
+  if (page.at.startsWith('P')) {
+    view.searchAt = `/${inUrl(String(bag['id']))}/-/search`
+    view.frame.project = projectOf(subject)
+  }
   return page.show({ ctx, caller, subject, input: parseInput(page.input, bag), view })
+}
+
+/** The id of the project of what a page is about. */
+function projectOf(subject: unknown): number | null {
+  const project = isBag(subject) ? subject['project'] : null
+  return isBag(project) && typeof project['id'] === 'number' ? project['id'] : null
 }
 
 async function submit(ctx: Context, view: PageView, form: Form, bag: ParameterBag, request: FastifyRequest): Promise<Answer> {

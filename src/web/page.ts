@@ -9,6 +9,7 @@ import { NO_INPUT } from '../http/endpoint.js'
 import type { ParameterBag } from '../http/form.js'
 import type { WholeAddress } from '../http/redirect.js'
 import type { View } from '../http/view.js'
+import type { Theme } from '../rules/themes.js'
 import type { BroadcastMessage } from '../services/core/broadcast-messages.js'
 import type { Settings } from '../services/core/settings.js'
 import type { Profile } from '../services/identity/sign-in/sign-on.js'
@@ -35,6 +36,13 @@ export interface Submitted extends Refusal {
   shown: Set<string>
 }
 
+/** What a page shows of its project or group in the band at the top: the way to it, its pages, and what can be made there. */
+export interface Band {
+  path: ComponentChildren
+  tabs: ComponentChildren
+  make: (readonly [label: string, to: string])[]
+}
+
 /** What components need beside records. */
 export interface PageView extends View {
   session: Session | null
@@ -56,6 +64,10 @@ export interface PageView extends View {
   fromHere: boolean
   /** Where the search field at the top leads, without the prefix: for a page of a project, to the search of the project. */
   searchAt: string
+  /** Set by the layout of a project or group, and by the call that has found the project; the band is rendered last (WB-520). */
+  frame: { band: Band | null; project: number | null; openRequests: number }
+  /** The colours that the viewer has chosen; null: those of their system (WB-522). */
+  theme: Theme | null
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
   /** A new key of a form that does its work once (WB-90). */

@@ -209,7 +209,8 @@ export class Site implements Sender {
       // 303: the next page is fetched by GET, whatever the form's method was
       return this.#lead(reply.header('cache-control', 'no-store'), result.to, 303)
     }
-    const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer) : null
+    const waiting = view.viewer && !result.narrow && (result.status ?? 200) < 500 ? await loadWaiting(ctx, view.viewer, view.frame.project) : null
+    view.frame.openRequests = waiting?.requests ?? 0
     const costs = await shownCosts(ctx, view, result, request, reply)
     const bytes = await documentOf(ctx.cpu.slices, result, view, await this.assets.links(), { waiting, costs })
     if (view.flash) setCookie(ctx, reply, { name: flashCookie(ctx), value: null })

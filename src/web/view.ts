@@ -11,6 +11,7 @@ import type { PageView } from './page.js'
 import { dismissedCookie, flashCookie, readDismissed, readFlash, setCookie, visitorCookie } from './session/cookies.js'
 import { formTokenFor, isFromHere } from './session/form-token.js'
 import { proxiedPerson } from './session/proxied.js'
+import { readTheme, themeCookie } from './session/theme.js'
 
 /** What the forms of a browser are tied to: its session, or else its cookie of a visitor. */
 export const seedOf = (ctx: Pick<Context, 'links'>, { headers }: FastifyRequest): string | undefined =>
@@ -56,6 +57,8 @@ export function viewWith(
     submitted: null,
     fromHere: isFromHere(ctx, request),
     searchAt: '/search',
+    frame: { band: null, project: null, openRequests: 0 },
+    theme: readTheme(cookies[themeCookie(ctx)]),
     formToken() {
       if (seed === undefined) {
         seed = randomBytes(24).toString('base64url')

@@ -299,7 +299,7 @@ describe('blame', () => {
         .toArray()
         .map((cell) => page.$(cell).find('a').first().text()),
     ).toEqual([expect.not.stringContaining('Count'), 'Count'])
-    const before = await browser.open(page.$('.by').last().find('a:contains("before")').attr('href') as string)
+    const before = await browser.open(page.$('.by').last().find('a.before').attr('href') as string)
     expect(linesOf(before)).toEqual(['one', 'two'])
   })
 
@@ -326,7 +326,7 @@ describe('blame', () => {
     expect(without.text).toContain('without the commits of .git-blame-ignore-revs')
     const all = await browser.open(without.$('a:contains("Show them")').attr('href') as string)
     expect(titlesOf(all)).toEqual(['Layout'])
-    const before = all.$('.by a:contains("before")').attr('href') as string
+    const before = all.$('.by a.before').attr('href') as string
     expect(before).toMatch(/\?ignore_revs=false$/)
     const again = await browser.open(all.$('a:contains("Leave them out")').attr('href') as string)
     expect(titlesOf(again)).toHaveLength(2)
@@ -368,7 +368,7 @@ describe('files for crawlers and browsers', () => {
   it('say what to leave alone, and have an icon', async () => {
     const robots = await fetch(`${t.url}/robots.txt`)
     const below = ['archive', 'blame', 'commits', 'compare', 'edit', 'find_file', 'graphs', 'network', 'new', 'raw'].map((part) => `/*/-/${part}/`)
-    const fixed = ['/-/camo/', '/-/profile', '/-/snippets', '/admin', '/api', '/dashboard', '/search', '/users/']
+    const fixed = ['/-/camo/', '/-/profile', '/-/snippets', '/-/theme', '/admin', '/api', '/dashboard', '/search', '/users/']
     const [first, ...lines] = (await robots.text()).trimEnd().split('\n')
     expect([robots.status, first, lines.sort()]).toEqual([
       200,

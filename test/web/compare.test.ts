@@ -94,7 +94,7 @@ describe('comparing', () => {
     ).toEqual([fork.fullPath, project.fullPath].sort())
     const compared = await browser.open(`/${fork.fullPath}/-/compare?from=main&to=fix&from_project_id=${project.id}`)
     expect(compared.at).toBe(`/${fork.fullPath}/-/compare/main...fix?from_project_id=${project.id}`)
-    const request = await browser.open(compared.$('a:contains("New merge request")').attr('href') ?? '')
+    const request = await browser.open(compared.$('main a:contains("New merge request")').attr('href') ?? '')
     expect([request.text.includes('1 commit'), request.text.includes(`${project.fullPath}:main`), request.$('.diff').length]).toEqual([true, true, 1])
     const made = await browser.submit('Create merge request')
     expect([made.status, made.at]).toEqual([200, `/${project.fullPath}/-/merge_requests/1`])

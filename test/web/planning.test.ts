@@ -249,7 +249,7 @@ describe('labels and milestones', () => {
     await browser.open(browser.page?.$('a[aria-label="Edit defect"]').attr('href') as string)
     expect((await browser.submit('Delete label')).text).not.toContain('defect')
     const theirs = await signedIn(stranger)
-    expect((await theirs.open(at)).$('a[href$="/new"]').length).toBe(0)
+    expect((await theirs.open(at)).$('main a[href$="/new"]').length).toBe(0)
     expect((await theirs.open(`${at}/new`)).status).toBe(403)
   })
 
@@ -443,7 +443,7 @@ describe('snippets', () => {
     const refused = await browser.submit('Save changes', { 'snippet[content]': 'three' })
     expect([refused.status, refused.$('.stale textarea').last().val()]).toEqual([422, 'two'])
     const theirs = await signedIn(guest)
-    expect((await theirs.open(at)).$('a[href$="/new"]').length).toBe(0)
+    expect((await theirs.open(at)).$('main a[href$="/new"]').length).toBe(0)
     expect((await theirs.open(`${made.at}/edit`)).status).toBe(403)
     expect((await new TestBrowser(t.url).open(made.at)).at).toContain('/users/sign_in')
   })

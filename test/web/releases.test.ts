@@ -149,7 +149,7 @@ describe('stars and forks', () => {
     await browser.submit('Star')
     expect(browser.page?.text).toContain('1 star')
     await browser.post(`/${one.fullPath}/toggle_star`, { authenticity_token: token, starred: 'true' })
-    expect(browser.page?.text).toContain('1 star ')
+    expect(browser.page?.$('main a[href$="/starrers"]').text()).toBe('1 star')
     await browser.submit('Unstar')
     expect(browser.page?.text).toContain('0 stars')
     expect((await new TestBrowser(t.url).open(`/${one.fullPath}`)).$('button:contains("Star")').length).toBe(0)

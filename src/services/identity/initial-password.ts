@@ -1,10 +1,10 @@
-import { readFile, rm } from 'node:fs/promises'
+import { access, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../../context.js'
 import { newSecret } from '../../lib/crypto/secret.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 
-const pathOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'initial-admin-password')
+const pathOf = (ctx: { config: Pick<Context['config'], 'dataDir'> }) => join(ctx.config.dataDir, 'initial-admin-password')
 
 /**
  * The password of the first administrator and the path of its file, which only the service's account can read. Creates
@@ -22,6 +22,13 @@ export async function initialPassword(ctx: Context): Promise<{ password: string;
     return { password: (await readFile(path, 'utf8')).trim(), path }
   }
 }
+
+/** The path of the file of the initial password, while nobody has signed in with it; null otherwise. */
+export const findInitialPassword = (config: Pick<Context['config'], 'dataDir'>): Promise<string | null> =>
+  access(pathOf({ config })).then(
+    () => pathOf({ config }),
+    () => null,
+  )
 
 /** Removes the file once the initial password has been used to sign in. */
 export async function removeInitialPassword(ctx: Context, password: string): Promise<void> {

@@ -15,9 +15,12 @@ export interface Waiting {
   reviews: number
   issues: number
   todos: number
+  /** The open merge requests of the project that a page is about. */
+  requests: number
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
+const project = sql`${sql.placeholder('project')}::bigint`
 
 const selectWaiting = statement('what waits for a user', (db, viewer: ViewerKind) => {
   const inProject = (table: typeof issues | typeof mergeRequests | typeof todos) =>
@@ -33,13 +36,19 @@ const selectWaiting = statement('what waits for a user', (db, viewer: ViewerKind
       todos: count(
         sql`from ${inProject(todos)} where ${todos.user_id} = ${user} and ${todos.state} = 'pending' and ${targetIsVisible(viewer, user)}`,
       ),
+      requests: count(
+        sql`from ${mergeRequests} where ${mergeRequests.project_id} = ${project} and ${mergeRequests.state} = 'opened' and ${mergeRequests.deleted_at} is null`,
+      ),
     })
     .from(users)
     .where(eq(users.id, user))
 })
 
-/** What waits for a user, each up to one more than `MAX_COUNTED`. */
-export async function loadWaiting(ctx: Context, viewer: ActorUser): Promise<Waiting> {
-  const [row] = await selectWaiting(ctx.db, viewerKindOf(viewer)).execute({ user: viewer.id })
-  return row ?? { reviews: 0, issues: 0, todos: 0 }
+/**
+ * What waits for a user, and the open merge requests of a project that they may see, if a page is about one; each up to
+ * one more than `MAX_COUNTED`.
+ */
+export async function loadWaiting(ctx: Context, viewer: ActorUser, projectId: number | null = null): Promise<Waiting> {
+  const [row] = await selectWaiting(ctx.db, viewerKindOf(viewer)).execute({ user: viewer.id, project: projectId })
+  return row ?? { reviews: 0, issues: 0, todos: 0, requests: 0 }
 }

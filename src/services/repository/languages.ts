@@ -1,5 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
+import { inIds } from '../../db/conditions.js'
 import { projectLanguages, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { GitRepository, Oid } from '../../git/types.js'
@@ -30,6 +31,22 @@ export async function updateLanguages(ctx: Context, projectId: number, repositor
   await ctx.db.write.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes, names)
     select p.id, ${row.commit}, ${JSON.stringify(row.bytes)}::jsonb, ${sql.param(row.names)}::text[] from ${projects} p where p.id = ${projectId}
     on conflict (project_id) do update set commit = excluded.commit, bytes = excluded.bytes, names = excluded.names`)
+}
+
+const selectMain = statement('main languages of projects', (db) =>
+  db
+    .select({
+      id: projectLanguages.project_id,
+      language: sql<string | null>`(select l.key from jsonb_each_text(${projectLanguages.bytes}) l order by l.value::bigint desc, l.key limit 1)`,
+    })
+    .from(projectLanguages)
+    .where(inIds(projectLanguages.project_id)),
+)
+
+/** The language that has the most bytes in each of these projects, by project. */
+export async function mainLanguagesOf(ctx: Context, ids: number[]): Promise<Map<number, string>> {
+  const rows = ids.length > 0 ? await selectMain(ctx.db, null).execute({ ids }) : []
+  return new Map(rows.flatMap(({ id, language }) => (language === null ? [] : [[id, language] as const])))
 }
 
 const selectLanguages = statement('languages of a project', (db) =>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { PageView } from '../page.js'
+import { Icon, type IconName } from './icon.js'
 
 /** Rows in a box; a sentence if there are none. */
 export const Rows = ({ children, empty }: { children: ComponentChildren[]; empty: ComponentChildren }) =>
@@ -9,17 +10,41 @@ interface RowProps {
   children: ComponentChildren
   /** What can be done with it, at its end. */
   actions?: ComponentChildren
+  /** What stands before it: a picture, a state, a box to choose it. */
+  before?: ComponentChildren
 }
 
-export const Row = ({ children, actions }: RowProps) => (
+export const Row = ({ children, actions, before }: RowProps) => (
   <li>
+    {before}
     <div class="what">{children}</div>
     {actions && <div class="actions">{actions}</div>}
   </li>
 )
 
-export const Badge = ({ children, kind = '' }: { children: ComponentChildren; kind?: '' | 'success' | 'danger' | 'waiting' | 'merged' }) => (
-  <span class={`badge ${kind}`}>{children}</span>
+export type BadgeKind = '' | 'success' | 'danger' | 'waiting' | 'merged' | 'running' | 'outline'
+
+interface BadgeProps {
+  children: ComponentChildren
+  kind?: BadgeKind
+  icon?: IconName
+  /** Below the heading of what has this state. */
+  large?: boolean
+}
+
+export const Badge = ({ children, kind = '', icon, large = false }: BadgeProps) => (
+  <span class={`badge ${kind}${large ? ' large' : ''}`}>
+    {icon && <Icon name={icon} />}
+    {children}
+  </span>
+)
+
+/** A state in a row: its icon, and its word for those who do not see that. */
+export const StateIcon = ({ icon, kind, label }: { icon: IconName; kind: string; label: string }) => (
+  <span class={`state ${kind}`} title={label}>
+    <Icon name={icon} />
+    <span class="hidden">{label}</span>
+  </span>
 )
 
 /** Rows of cells below the names of their columns. */

@@ -1,32 +1,52 @@
 import type { ComponentChildren } from 'preact'
 import type { PageView } from '../page.js'
-import { SidedLayout } from './settings.js'
+import { SidedLayout, type SideSection } from './settings.js'
 
-const PAGES = [
-  ['/admin', 'Overview'],
-  ['/admin/users', 'Users'],
-  ['/admin/groups', 'Groups'],
-  ['/admin/projects', 'Projects'],
-  ['/admin/application_settings', 'Settings'],
-  ['/admin/request_limits', 'Limits of requests'],
-  ['/admin/maintenance', 'Read-only mode'],
-  ['/admin/broadcast_messages', 'Messages'],
-  ['/admin/abuse_reports', 'Abuse reports'],
-  ['/admin/held_texts', 'Held texts'],
-  ['/admin/audit_log', 'Audit log'],
-  ['/admin/jobs', 'Jobs'],
-  ['/admin/hooks', 'System hooks'],
-  ['/admin/applications', 'Applications'],
-  ['/admin/sign_in_providers', 'Sign-in providers'],
-] as const
+const SECTIONS = [
+  [
+    'Service',
+    [
+      ['/admin', 'Overview', 'house'],
+      ['/admin/application_settings', 'Settings', 'settings'],
+      ['/admin/request_limits', 'Limits of requests', 'clock'],
+      ['/admin/maintenance', 'Read-only mode', 'lock'],
+      ['/admin/broadcast_messages', 'Messages', 'message-square'],
+    ],
+  ],
+  [
+    'What it has',
+    [
+      ['/admin/users', 'Users', 'user'],
+      ['/admin/groups', 'Groups', 'users'],
+      ['/admin/projects', 'Projects', 'folder'],
+      ['/admin/abuse_reports', 'Abuse reports', 'triangle-alert'],
+      ['/admin/held_texts', 'Held texts', 'shield'],
+    ],
+  ],
+  [
+    'What happens',
+    [
+      ['/admin/audit_log', 'Audit log', 'history'],
+      ['/admin/jobs', 'Jobs', 'activity'],
+    ],
+  ],
+  [
+    'Other programs',
+    [
+      ['/admin/hooks', 'System hooks', 'link'],
+      ['/admin/applications', 'Applications', 'globe'],
+      ['/admin/sign_in_providers', 'Sign-in providers', 'key'],
+    ],
+  ],
+] as const satisfies readonly SideSection[]
 
 interface Props {
   view: PageView
   /** The address of the page, or of the one above it. */
-  at: (typeof PAGES)[number][0]
+  at: (typeof SECTIONS)[number][1][number][0]
   title: string
   children: ComponentChildren
 }
 
 /** A page of the administration, with the others beside it. */
-export const AdminLayout = (props: Props) => <SidedLayout label="Administration" pages={PAGES} {...props} />
+export const AdminLayout = (props: Props) => <SidedLayout label="Administration" sections={SECTIONS} {...props} />

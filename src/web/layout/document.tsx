@@ -1,12 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import type { Slices } from '../../lib/async/slices.js'
+import type { Theme } from '../../rules/themes.js'
 import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
 import { Broadcasts } from '../components/broadcasts.js'
-import { symbolsOf } from '../components/icon.js'
+import { Icon, symbolsOf } from '../components/icon.js'
 import type { Html, PageView } from '../page.js'
-import { renderInParts } from '../page-part.js'
+import { LastPart, renderInParts } from '../page-part.js'
 import { Header } from './header.js'
 import { ImpersonationBar } from './impersonation-bar.js'
 import { type CallCosts, PerformanceBar } from './performance-bar.js'
@@ -26,8 +27,13 @@ export async function documentOf(
         Skip to content
       </a>
       <ImpersonationBar view={view} />
-      {!narrow && <Header view={view} waiting={waiting} />}
+      {!narrow && (
+        <LastPart>
+          <Header view={view} waiting={waiting} />
+        </LastPart>
+      )}
       <main id="main" class={narrow ? 'narrow' : 'wide'}>
+        {narrow && <Logo />}
         <Broadcasts view={view} />
         <FlashMessage view={view} />
         {body}
@@ -37,12 +43,12 @@ export async function documentOf(
     </>,
   )
   const head = renderToString(
-    <Head title={title} assets={assets} scripted={scripted} errors={errorsAt(view)}>
+    <Head title={title} theme={view.theme} assets={assets} scripted={scripted} errors={errorsAt(view)}>
       {card && view.viewer === null && <Card view={view} title={title} {...card} />}
       {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
     </Head>,
   )
-  const start = `<!DOCTYPE html>\n<html lang="en">${head}<body>${symbolsOf(icons)}`
+  const start = `<!DOCTYPE html>\n<html lang="en"${view.theme ? ` data-theme="${view.theme}"` : ''}>${head}<body>${symbolsOf(icons)}`
   return Buffer.concat([Buffer.from(start), bytes, Buffer.from('</body></html>\n')])
 }
 
@@ -51,17 +57,18 @@ const errorsAt = ({ settings, links }: PageView) => (settings.clientside_errtrac
 
 interface HeadProps {
   title: string
+  theme: Theme | null
   assets: AssetLinks
   scripted: boolean
   errors: string | undefined
   children: ComponentChildren
 }
 
-const Head = ({ title, assets, scripted, errors, children }: HeadProps) => (
+const Head = ({ title, theme, assets, scripted, errors, children }: HeadProps) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width" />
-    <meta name="color-scheme" content="light dark" />
+    <meta name="color-scheme" content={theme ?? 'light dark'} />
     <title>{`${title} · Roost`}</title>
     <link rel="stylesheet" href={assets.style} />
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
@@ -98,6 +105,13 @@ const Card = ({ view: { links, address }, title, text, image }: { view: PageView
   )
 }
 
+/** The mark of the service above a form that stands alone. */
+const Logo = () => (
+  <span class="logo">
+    <Icon name="feather" />
+  </span>
+)
+
 const FlashMessage = ({ view: { flash } }: { view: PageView }) =>
   flash && (
     <p class={`flash ${flash.kind}`} role={flash.kind === 'alert' ? 'alert' : 'status'}>
@@ -105,9 +119,14 @@ const FlashMessage = ({ view: { flash } }: { view: PageView }) =>
     </p>
   )
 
-const Footer = ({ view: { links } }: { view: PageView }) => (
+const Footer = ({ view: { links, viewer, address } }: { view: PageView }) => (
   <footer class="footer">
     <a href={`${links.prefix}/help`}>Help</a>
     <a href={`${links.prefix}/api/docs`}>API</a>
+    {!viewer && (
+      <a href={`${links.prefix}/-/theme?${new URLSearchParams({ return_to: address })}`} rel="nofollow">
+        Colours
+      </a>
+    )}
   </footer>
 )

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import type { GroupSubject } from '../../access/rules.js'
-import { groupLinks, inUrl } from '../links.js'
+import { Badge } from '../components/list.js'
+import { groupLinks } from '../links.js'
 import type { PageView } from '../page.js'
-import { groupSettings } from './settings-pages.js'
+import { ParentLinks, visibilityOf } from './project.js'
+import { firstOf, groupSettings } from './settings-pages.js'
 import { type Tab, Tabs } from './tabs.js'
 
 export type GroupTab = 'projects' | 'issues' | 'merge_requests' | 'milestones' | 'labels' | 'subgroups' | 'activity' | 'members' | 'settings'
@@ -13,44 +15,52 @@ interface Props {
   tab: GroupTab
   /** What the page is, for those who do not see it; a page with a visible heading gives none. */
   heading?: string
+  /** What the reader can do on the page, or false: it stands beside the heading, which is then seen. */
+  tools?: ComponentChildren
   children: ComponentChildren
 }
 
-/** A page of a group: its path, and the ways to its other pages. */
-export function GroupLayout({ view, subject, tab, heading, children }: Props) {
+/** A page of a group; its path and its tabs stand in the band at the top (WB-520). */
+export function GroupLayout({ view, subject, tab, heading, tools, children }: Props) {
   const { group } = subject
   const links = groupLinks(view, group.full_path)
   const parts = group.full_path.split('/')
   const isSignedIn = view.viewer !== null
-  const [first] = groupSettings(subject)
+  const first = firstOf(groupSettings(subject))
   const tabs: Tab<GroupTab>[] = [
-    ['projects', 'Projects', links.home, true],
-    ['subgroups', 'Subgroups', links.page('subgroups'), true],
-    ['issues', 'Issues', links.page('issues'), true],
-    ['merge_requests', 'Merge requests', links.page('merge_requests'), isSignedIn],
-    ['milestones', 'Milestones', links.page('milestones'), isSignedIn],
-    ['labels', 'Labels', links.page('labels'), isSignedIn],
-    ['activity', 'Activity', links.page('activity'), true],
-    ['members', 'Members', links.page('group_members'), isSignedIn],
-    ['settings', 'Settings', `${links.home}/${first?.[0]}`, isSignedIn && first !== undefined],
+    ['projects', 'Projects', links.home, true, { icon: 'folder' }],
+    ['subgroups', 'Subgroups', links.page('subgroups'), true, { icon: 'users' }],
+    ['issues', 'Issues', links.page('issues'), true, { icon: 'circle-dot' }],
+    ['merge_requests', 'Merge requests', links.page('merge_requests'), isSignedIn, { icon: 'git-pull-request' }],
+    ['milestones', 'Milestones', links.page('milestones'), isSignedIn, { icon: 'milestone' }],
+    ['labels', 'Labels', links.page('labels'), isSignedIn, { icon: 'tag' }],
+    ['activity', 'Activity', links.page('activity'), true, { icon: 'activity' }],
+    ['members', 'Members', links.page('group_members'), isSignedIn, { icon: 'user' }],
+    ['settings', 'Settings', `${links.home}/${first}`, isSignedIn && first !== undefined, { icon: 'settings' }],
   ]
-  return (
-    <>
-      <p class="path">
-        {parts.slice(0, -1).map((part, i) => (
-          <>
-            <a key={part} href={`${view.links.prefix}/groups/${inUrl(parts.slice(0, i + 1).join('/'))}`}>
-              {part}
-            </a>
-            {' / '}
-          </>
-        ))}
+  view.frame.band = {
+    path: (
+      <>
+        {parts.length > 1 && <ParentLinks view={view} fullPath={parts.slice(0, -1).join('/')} base="/groups" />}
         <a class="name" href={links.home}>
           {group.name}
         </a>
-      </p>
-      <Tabs of="Group" tabs={tabs} current={tab} />
-      {heading && <h1 class="hidden">{heading}</h1>}
+        <Badge kind="outline">{visibilityOf(group.visibility)}</Badge>
+      </>
+    ),
+    tabs: <Tabs of="Group" tabs={tabs} current={tab} />,
+    make: [],
+  }
+  return (
+    <>
+      {heading && tools !== undefined ? (
+        <div class="heading">
+          <h1>{heading}</h1>
+          <div class="toolbar">{tools}</div>
+        </div>
+      ) : (
+        heading && <h1 class="hidden">{heading}</h1>
+      )}
       {children}
     </>
   )

@@ -1,59 +1,97 @@
-import { MAX_COUNTED, type Waiting } from '../../services/issuables/waiting.js'
+import type { Waiting } from '../../services/issuables/waiting.js'
 import { ActionButton } from '../components/form.js'
 import { Icon } from '../components/icon.js'
 import { Avatar } from '../components/people/avatar.js'
+import { ThemeSwitch } from '../components/theme-switch.js'
 import type { PageView } from '../page.js'
+import { countText } from './tabs.js'
 
-/** The top of every page: the way home, and what belongs to the viewer. */
+/** The band at the top of every page: the way home, where the page is, and what belongs to the viewer. */
 export function Header({ view, waiting }: { view: PageView; waiting: Waiting | null }) {
-  const { links, viewer, searchAt } = view
+  const { links, viewer, searchAt, frame } = view
   const searchLabel = searchAt === '/search' ? 'Search' : 'Search this project'
   return (
     <header class="top">
       <nav class="bar" aria-label="Main">
         <a class="home" href={`${links.prefix}/`}>
-          Roost
+          <Icon name="feather" />
+          <span>Roost</span>
         </a>
-        <search class="grow">
+        {frame.band && <div class="path">{frame.band.path}</div>}
+        <search>
           <form method="get" action={links.prefix + searchAt} class="find">
+            <Icon name="search" />
             <input name="search" type="search" placeholder={searchLabel} aria-label={searchLabel} data-key="/" />
+            <kbd>/</kbd>
           </form>
         </search>
-        <a href={`${links.prefix}/explore`}>Explore</a>
+        <a class="link narrow-only" href={links.prefix + searchAt} aria-label={searchLabel}>
+          <Icon name="search" />
+        </a>
         {viewer && waiting && <WaitingLinks view={view} waiting={waiting} />}
-        {viewer ? <Account view={view} /> : <a href={`${links.prefix}/users/sign_in`}>Sign in</a>}
+        {viewer && <MakeMenu view={view} />}
+        {viewer ? (
+          <Account view={view} waiting={waiting} />
+        ) : (
+          <>
+            <a class="link" href={`${links.prefix}/explore`}>
+              Explore
+            </a>
+            <a class="link" href={`${links.prefix}/users/sign_in`}>
+              Sign in
+            </a>
+          </>
+        )}
       </nav>
+      {frame.band?.tabs}
     </header>
   )
 }
 
-const countText = (count: number) => (count > MAX_COUNTED ? `${MAX_COUNTED}+` : String(count))
-
 /** What waits for the viewer, with the letter that leads there after a `g`. */
-function WaitingLinks({ view: { links }, waiting }: { view: PageView; waiting: Waiting }) {
-  const all = [
-    ['/dashboard/merge_requests', 'Reviews', waiting.reviews, 'm'],
-    ['/dashboard/issues', 'Issues', waiting.issues, 'i'],
-    ['/dashboard/todos', 'To-dos', waiting.todos, 't'],
+const waitingFor = ({ reviews, issues, todos }: Waiting) =>
+  [
+    ['/dashboard/merge_requests', 'Reviews', reviews, 'm'],
+    ['/dashboard/issues', 'Issues', issues, 'i'],
+    ['/dashboard/todos', 'To-dos', todos, 't'],
   ] as const
-  return (
-    <span class="waits">
-      {all.map(([path, label, count, key]) => (
-        <a key={path} href={links.prefix + path} data-go={key}>
-          {label} <span class="count">{countText(count)}</span>
+
+const WaitingLinks = ({ view: { links }, waiting }: { view: PageView; waiting: Waiting }) => (
+  <span class="waits">
+    {waitingFor(waiting).map(([path, label, count, key]) => (
+      <a key={path} href={links.prefix + path} data-go={key}>
+        {label} <span class={key === 'm' && count > 0 ? 'count hot' : 'count'}>{countText(count)}</span>
+      </a>
+    ))}
+  </span>
+)
+
+/** What can be made from here: first what belongs to the project of the page. */
+const MakeMenu = ({ view: { links, frame } }: { view: PageView }) => (
+  <details class="menu end wide-only">
+    <summary class="button ghost square" aria-label="New">
+      <Icon name="plus" />
+    </summary>
+    <div class="items">
+      {frame.band?.make.map(([label, to]) => (
+        <a key={to} href={to}>
+          {label}
         </a>
       ))}
-    </span>
-  )
-}
+      <a href={`${links.prefix}/projects/new`}>New project</a>
+      <a href={`${links.prefix}/groups/new`}>New group</a>
+      <a href={`${links.prefix}/-/snippets/new`}>New snippet</a>
+    </div>
+  </details>
+)
 
-function Account({ view }: { view: PageView }) {
+function Account({ view, waiting }: { view: PageView; waiting: Waiting | null }) {
   const { links, viewer, session } = view
   if (!viewer) return null
   return (
     <details class="menu end">
       <summary aria-label={`Account of ${viewer.name}`}>
-        <Avatar view={view} user={{ ...viewer, avatar: session?.avatar ?? null }} size={24} />
+        <Avatar view={view} user={{ ...viewer, avatar: session?.avatar ?? null }} />
         <Icon name="chevron-down" />
       </summary>
       <div class="items">
@@ -62,7 +100,14 @@ function Account({ view }: { view: PageView }) {
           <br />
           <span class="dim">@{viewer.username}</span>
         </p>
+        {waiting &&
+          waitingFor(waiting).map(([path, label, count]) => (
+            <a key={path} class="narrow-only" href={links.prefix + path}>
+              {label} <span class="count">{countText(count)}</span>
+            </a>
+          ))}
         <a href={`${links.prefix}/explore`}>Explore</a>
+        <a href={`${links.prefix}/dashboard/snippets`}>Snippets</a>
         {viewer.admin && <a href={`${links.prefix}/admin`}>Administration</a>}
         {!session?.impersonator && (
           <>
@@ -70,7 +115,7 @@ function Account({ view }: { view: PageView }) {
             <a href={`${links.prefix}/-/profile/personal_access_tokens`}>Access tokens</a>
           </>
         )}
-        <a href={`${links.prefix}/dashboard/snippets`}>Snippets</a>
+        <ThemeSwitch view={view} returnTo={view.address} />
         <ActionButton view={view} action="/users/sign_out" label="Sign out" class="plain" />
       </div>
     </details>

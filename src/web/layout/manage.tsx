@@ -20,12 +20,12 @@ export interface SettingsProps<Subject> {
 /** A page of the settings of a project, with the others beside it. */
 export const ProjectSettings = ({ view, subject, ...rest }: SettingsProps<ProjectSubject>) => (
   <ProjectLayout view={view} subject={subject} tab="settings">
-    <SidedLayout view={view} label="Settings" below={homeOfProject(subject)} pages={projectSettings(subject)} {...rest} />
+    <SidedLayout view={view} label="Settings" below={homeOfProject(subject)} sections={projectSettings(subject)} {...rest} />
   </ProjectLayout>
 )
 
 export const GroupSettings = ({ view, subject, ...rest }: SettingsProps<GroupSubject>) => (
   <GroupLayout view={view} subject={subject} tab="settings">
-    <SidedLayout view={view} label="Settings" below={homeOfGroup(subject)} pages={groupSettings(subject)} {...rest} />
+    <SidedLayout view={view} label="Settings" below={homeOfGroup(subject)} sections={groupSettings(subject)} {...rest} />
   </GroupLayout>
 )

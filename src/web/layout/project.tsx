@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { INTERNAL, PUBLIC } from '../../access/can.js'
+import { INTERNAL, issueReach, PUBLIC } from '../../access/can.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import { Badge } from '../components/list.js'
-import { inUrl, projectLinks } from '../links.js'
+import { inUrl, type ProjectLinks, projectLinks } from '../links.js'
 import type { PageView } from '../page.js'
-import { projectSettings } from './settings-pages.js'
+import { firstOf, projectSettings } from './settings-pages.js'
 import { type Tab, Tabs } from './tabs.js'
 
 export type ProjectTab =
@@ -18,63 +18,108 @@ interface Props {
   tab: ProjectTab | null
   /** What the page is, for those who do not see it; a page with a visible heading gives none. */
   heading?: string
+  /** What the reader can do on the page, or false: it stands beside the heading, which is then seen. */
+  tools?: ComponentChildren
   children: ComponentChildren
 }
 
-const visibilityOf = (level: number) => (level === PUBLIC ? 'Public' : level === INTERNAL ? 'Internal' : 'Private')
+/** Pages that have no tab of their own, and the one that leads to them. */
+const BELOW_CODE = new Set<ProjectTab>(['commits', 'branches', 'tags', 'snippets', 'members'])
 
-/** A page of a project: its path, and the ways to its other pages. */
-export function ProjectLayout({ view, subject, tab, heading, children }: Props) {
+export const visibilityOf = (level: number) => (level === PUBLIC ? 'Public' : level === INTERNAL ? 'Internal' : 'Private')
+
+/** A page of a project; its path and its tabs stand in the band at the top (WB-520). */
+export function ProjectLayout({ view, subject, tab, heading, tools, children }: Props) {
   const { project } = subject
   const links = projectLinks(view, fullPathOf(project))
   const readsCode = subject.can('download_code')
-  const [first] = projectSettings(subject)
+  const first = firstOf(projectSettings(subject))
+  const issues = project.open_issues_count + (issueReach(subject) === 'all' ? project.open_confidential_issues_count : 0)
   const tabs: Tab<ProjectTab>[] = [
-    ['code', readsCode ? 'Code' : 'Project', links.home, true],
-    ['commits', 'Commits', links.page('commits'), readsCode],
-    ['branches', 'Branches', links.page('branches'), readsCode],
-    ['tags', 'Tags', links.page('tags'), readsCode],
-    ['releases', 'Releases', links.page('releases'), readsCode],
-    ['issues', 'Issues', links.page('issues'), subject.can('read_issue')],
+    ['code', readsCode ? 'Code' : 'Project', links.home, true, { icon: 'code' }],
+    ['issues', 'Issues', links.page('issues'), subject.can('read_issue'), { icon: 'circle-dot', count: issues }],
     // as in the API, only who is signed in reads these two
-    ['merge_requests', 'Merge requests', links.page('merge_requests'), view.viewer !== null && subject.can('read_merge_request')],
-    ['ci', 'CI', links.page('pipelines'), view.viewer !== null && subject.can('read_pipeline')],
-    ['wiki', 'Wiki', links.page('wikis/home'), subject.can('read_wiki')],
-    ['snippets', 'Snippets', links.page('snippets'), view.viewer !== null && subject.can('read_snippet')],
-    ['activity', 'Activity', `${links.home}/activity`, true],
-    ['members', 'Members', links.page('project_members'), view.viewer !== null && subject.can('read_member')],
-    ['settings', 'Settings', `${links.home}/${first?.[0]}`, view.viewer !== null && first !== undefined],
+    [
+      'merge_requests',
+      'Merge requests',
+      links.page('merge_requests'),
+      view.viewer !== null && subject.can('read_merge_request'),
+      { icon: 'git-pull-request', count: view.frame.openRequests },
+    ],
+    ['ci', 'CI', links.page('pipelines'), view.viewer !== null && subject.can('read_pipeline'), { icon: 'workflow' }],
+    ['wiki', 'Wiki', links.page('wikis/home'), subject.can('read_wiki'), { icon: 'book-open' }],
+    ['releases', 'Releases', links.page('releases'), readsCode, { icon: 'tag' }],
+    ['activity', 'Activity', `${links.home}/activity`, true, { icon: 'activity' }],
+    ['settings', 'Settings', `${links.home}/${first}`, view.viewer !== null && first !== undefined, { icon: 'settings' }],
   ]
-  return (
-    <>
-      <p class="path">
-        <NamespaceLinks view={view} fullPath={project.namespace.full_path} kind={project.namespace.kind} /> /{' '}
+  view.frame.band = {
+    path: (
+      <>
+        <NamespaceLinks view={view} fullPath={project.namespace.full_path} kind={project.namespace.kind} />
         <a class="name" href={links.home}>
           {project.name}
-        </a>{' '}
-        <Badge>{visibilityOf(project.visibility)}</Badge> {project.archived && <Badge kind="waiting">Archived</Badge>}
-      </p>
-      <Tabs of="Project" tabs={tabs} current={tab} />
-      {heading && <h1 class="hidden">{heading}</h1>}
+        </a>
+        <Badge kind="outline">{visibilityOf(project.visibility)}</Badge> {project.archived && <Badge kind="waiting">Archived</Badge>}
+      </>
+    ),
+    tabs: <Tabs of="Project" tabs={tabs} current={tab && BELOW_CODE.has(tab) ? 'code' : tab} />,
+    make: [
+      ...(subject.can('create_issue') ? [['New issue', links.page('issues/new')] as const] : []),
+      ...(subject.can('create_merge_request') ? [['New merge request', links.page('merge_requests/new')] as const] : []),
+    ],
+  }
+  const below = tab === 'commits' || tab === 'branches' || tab === 'tags' ? <CodePages links={links} current={tab} /> : null
+  return (
+    <>
+      {heading && (tools !== undefined || below) ? (
+        <div class="heading">
+          <h1>{heading}</h1>
+          <div class="toolbar">
+            {tools}
+            {below}
+          </div>
+        </div>
+      ) : (
+        heading && <h1 class="hidden">{heading}</h1>
+      )}
       {children}
     </>
   )
 }
 
-function NamespaceLinks({ view, fullPath, kind }: { view: PageView; fullPath: string; kind: 'user' | 'group' }) {
+/** The ways between the pages of the code that have no tab. */
+const CodePages = ({ links, current }: { links: ProjectLinks; current: ProjectTab }) => (
+  <nav class="group" aria-label="Code">
+    {(
+      [
+        ['code', 'Files', links.home],
+        ['commits', 'Commits', links.page('commits')],
+        ['branches', 'Branches', links.page('branches')],
+        ['tags', 'Tags', links.page('tags')],
+      ] as const
+    ).map(([name, label, to]) => (
+      <a key={name} class="button" href={to} {...(name === current && { 'aria-current': 'page' })}>
+        {label}
+      </a>
+    ))}
+  </nav>
+)
+
+const NamespaceLinks = ({ view, fullPath, kind }: { view: PageView; fullPath: string; kind: 'user' | 'group' }) => (
+  <ParentLinks view={view} fullPath={fullPath} base={kind === 'group' ? '/groups' : ''} />
+)
+
+/** The ways to a namespace, from its outermost group on. */
+export function ParentLinks({ view, fullPath, base }: { view: PageView; fullPath: string; base: string }) {
   const parts = fullPath.split('/')
-  const base = kind === 'group' ? '/groups' : ''
   return (
     <>
       {parts.map((part, i) => {
         const path = parts.slice(0, i + 1).join('/')
         return (
-          <>
-            {i > 0 && ' / '}
-            <a key={path} href={`${view.links.prefix}${base}/${inUrl(path)}`}>
-              {part}
-            </a>
-          </>
+          <a key={path} href={`${view.links.prefix}${base}/${inUrl(path)}`}>
+            {part}
+          </a>
         )
       })}
     </>

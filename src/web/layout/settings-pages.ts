@@ -1,23 +1,56 @@
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
+import type { SidePage, SideSection } from './settings.js'
 
-/** The pages of the settings, below the address of the project or group, that the caller may open. */
-export const projectSettings = ({ can }: ProjectSubject): [path: string, label: string][] => [
-  ...pages(can('manage_project'), ['edit', 'General'], ['-/settings/features', 'Features'], ['-/settings/merge_requests', 'Merge requests']),
-  ...pages(can('manage_protection'), ['-/protected_branches', 'Protected branches'], ['-/protected_tags', 'Protected tags']),
-  ...pages(can('manage_variables'), ['-/variables', 'Variables']),
-  ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks']),
-  ...pages(can('manage_deploy_keys'), ['-/deploy_keys', 'Deploy keys'], ['-/deploy_tokens', 'Deploy tokens']),
-  ...pages(can('manage_project'), ['-/audit_events', 'Audit log']),
-  ...pages(can('manage_project') || can('remove_project'), ['-/settings/advanced', 'Advanced']),
+/** The pages of the settings, below the address of the project or group, that the caller may open, by section. */
+export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
+  [
+    'Project',
+    [
+      ...pages(
+        can('manage_project'),
+        ['edit', 'General', 'settings'],
+        ['-/settings/features', 'Features', 'list'],
+        ['-/settings/merge_requests', 'Merge requests', 'git-pull-request'],
+      ),
+    ],
+  ],
+  [
+    'Code',
+    [
+      ...pages(can('manage_protection'), ['-/protected_branches', 'Protected branches', 'shield'], ['-/protected_tags', 'Protected tags', 'tag']),
+      ...pages(can('manage_deploy_keys'), ['-/deploy_keys', 'Deploy keys', 'key'], ['-/deploy_tokens', 'Deploy tokens', 'code']),
+    ],
+  ],
+  ['CI', [...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']), ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link'])]],
+  [
+    'More',
+    [
+      ...pages(can('manage_project'), ['-/audit_events', 'Audit log', 'history']),
+      ...pages(can('manage_project') || can('remove_project'), ['-/settings/advanced', 'Advanced', 'triangle-alert']),
+    ],
+  ],
 ]
 
-export const groupSettings = ({ can }: GroupSubject): [path: string, label: string][] => [
-  ...pages(can('manage_group'), ['-/edit', 'General'], ['-/settings/permissions', 'Permissions']),
-  ...pages(can('manage_variables'), ['-/variables', 'Variables']),
-  ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks']),
-  ...pages(can('manage_deploy_tokens'), ['-/deploy_tokens', 'Deploy tokens']),
-  ...pages(can('manage_group'), ['-/audit_events', 'Audit log']),
-  ...pages(can('manage_group') || can('remove_group'), ['-/settings/advanced', 'Advanced']),
+export const groupSettings = ({ can }: GroupSubject): SideSection[] => [
+  ['Group', [...pages(can('manage_group'), ['-/edit', 'General', 'settings'], ['-/settings/permissions', 'Permissions', 'shield'])]],
+  [
+    'CI',
+    [
+      ...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']),
+      ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link']),
+      ...pages(can('manage_deploy_tokens'), ['-/deploy_tokens', 'Deploy tokens', 'code']),
+    ],
+  ],
+  [
+    'More',
+    [
+      ...pages(can('manage_group'), ['-/audit_events', 'Audit log', 'history']),
+      ...pages(can('manage_group') || can('remove_group'), ['-/settings/advanced', 'Advanced', 'triangle-alert']),
+    ],
+  ],
 ]
 
-const pages = (may: boolean, ...shown: [string, string][]) => (may ? shown : [])
+/** The path of the first of these pages; undefined if there is none. */
+export const firstOf = (sections: readonly SideSection[]): string | undefined => sections.flatMap(([, shown]) => shown)[0]?.[0]
+
+const pages = (may: boolean, ...shown: SidePage[]) => (may ? shown : [])

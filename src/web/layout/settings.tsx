@@ -1,19 +1,39 @@
 import type { ComponentChildren } from 'preact'
+import { Icon, type IconName } from '../components/icon.js'
 import type { PageView } from '../page.js'
 
-const PAGES = [
-  ['/-/profile', 'Profile'],
-  ['/-/profile/account', 'Account'],
-  ['/-/profile/password/edit', 'Password'],
-  ['/-/profile/two_factor_auth', 'Second factor'],
-  ['/-/profile/emails', 'E-mail addresses'],
-  ['/-/profile/notifications', 'Notifications'],
-  ['/-/profile/keys', 'SSH keys'],
-  ['/-/profile/gpg_keys', 'GPG keys'],
-  ['/-/profile/personal_access_tokens', 'Access tokens'],
-  ['/-/profile/applications', 'Applications'],
-  ['/-/profile/active_sessions', 'Sessions'],
-] as const
+const SECTIONS: SideSection[] = [
+  [
+    'You',
+    [
+      ['/-/profile', 'Profile', 'user'],
+      ['/-/profile/account', 'Account', 'settings'],
+      ['/-/profile/emails', 'E-mail addresses', 'mail'],
+      ['/-/profile/notifications', 'Notifications', 'bell'],
+    ],
+  ],
+  [
+    'Sign-in',
+    [
+      ['/-/profile/password/edit', 'Password', 'lock'],
+      ['/-/profile/two_factor_auth', 'Second factor', 'shield'],
+      ['/-/profile/active_sessions', 'Sessions', 'monitor'],
+    ],
+  ],
+  [
+    'Programs',
+    [
+      ['/-/profile/keys', 'SSH keys', 'key'],
+      ['/-/profile/gpg_keys', 'GPG keys', 'key'],
+      ['/-/profile/personal_access_tokens', 'Access tokens', 'code'],
+      ['/-/profile/applications', 'Applications', 'globe'],
+    ],
+  ],
+]
+
+export type SidePage = readonly [path: string, label: string, icon: IconName]
+/** Pages of one kind below their title. */
+export type SideSection = readonly [title: string, pages: readonly SidePage[]]
 
 interface Props {
   view: PageView
@@ -25,24 +45,33 @@ interface Props {
 
 interface SidedProps extends Props {
   label: string
-  pages: readonly (readonly [path: string, label: string])[]
+  sections: readonly SideSection[]
   /** What the paths are below; nothing if they begin with a slash. */
   below?: string
 }
 
 /** A page with others of its kind beside it. */
-export const SidedLayout = ({ view, label: name, pages, below, at, title, children }: SidedProps) => (
+export const SidedLayout = ({ view, label: name, sections, below, at, title, children }: SidedProps) => (
   <div class="sided">
     <nav class="side" aria-label={name}>
-      <ul>
-        {pages.map(([path, label]) => (
-          <li key={path}>
-            <a href={view.links.prefix + (below === undefined ? path : `${below}/${path}`)} {...(path === at && { 'aria-current': 'page' })}>
-              {label}
-            </a>
-          </li>
-        ))}
-      </ul>
+      {sections.map(
+        ([section, pages]) =>
+          pages.length > 0 && (
+            <>
+              <h2>{section}</h2>
+              <ul>
+                {pages.map(([path, label, icon]) => (
+                  <li key={path}>
+                    <a href={view.links.prefix + (below === undefined ? path : `${below}/${path}`)} {...(path === at && { 'aria-current': 'page' })}>
+                      <Icon name={icon} />
+                      {label}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </>
+          ),
+      )}
     </nav>
     <section class="content">
       <h1>{title}</h1>
@@ -52,4 +81,4 @@ export const SidedLayout = ({ view, label: name, pages, below, at, title, childr
 )
 
 /** A page of one's own settings, with the others beside it. */
-export const SettingsLayout = (props: Props) => <SidedLayout label="Settings" pages={PAGES} {...props} />
+export const SettingsLayout = (props: Props) => <SidedLayout label="Settings" sections={SECTIONS} {...props} />

@@ -4,15 +4,15 @@ import type { Context } from '../../context.js'
 import type { Flash } from '../page.js'
 
 const isSecure = ({ links }: Pick<Context, 'links'>) => links.base.startsWith('https:')
-const nameOf = (ctx: Pick<Context, 'links'>, name: string) => `${isSecure(ctx) ? '__Host-' : ''}roost_${name}`
+export const cookieName = (ctx: Pick<Context, 'links'>, name: string) => `${isSecure(ctx) ? '__Host-' : ''}roost_${name}`
 
 /** The cookie of a visitor who is not signed in, which their forms are tied to. */
-export const visitorCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'visitor')
+export const visitorCookie = (ctx: Pick<Context, 'links'>) => cookieName(ctx, 'visitor')
 /** The cookie of the sentence on the next page. */
-export const flashCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'flash')
+export const flashCookie = (ctx: Pick<Context, 'links'>) => cookieName(ctx, 'flash')
 
 /** The cookie with the ids of the messages that were dismissed. */
-export const dismissedCookie = (ctx: Pick<Context, 'links'>) => nameOf(ctx, 'dismissed')
+export const dismissedCookie = (ctx: Pick<Context, 'links'>) => cookieName(ctx, 'dismissed')
 
 /** Sets or removes a cookie that no script reads and that other sites do not send (WB-10). */
 export function setCookie(
@@ -45,7 +45,7 @@ export function readFlash(value: string | undefined): Flash | null {
 
 /** The most messages that a browser remembers as dismissed. */
 const MAX_DISMISSED = 50
-const YEAR_S = 365 * 86_400
+export const YEAR_S = 365 * 86_400
 
 /** The ids of the messages that were dismissed. */
 export const readDismissed = (value: string | undefined): number[] =>

@@ -1,6 +1,7 @@
 import type { DiscussionRecord } from '../../../services/notes/list.js'
 import type { PageView } from '../../page.js'
 import { inChunks, PagePart } from '../../page-part.js'
+import { Avatar } from '../people/avatar.js'
 import { SystemNote } from './note.js'
 import type { DiscussionParts } from './shown.js'
 import { isUnresolved, Thread, type ThreadProps } from './thread.js'
@@ -36,8 +37,11 @@ function Listed(props: ThreadProps) {
   if (!first) return null
   if (first.note.system) return <SystemNote view={view} record={first} text={texts.get(first.note.id)?.join('') ?? ''} />
   return (
-    <li class="box thread" id={`discussion_${discussion.id}`}>
-      <Thread {...props} />
+    <li class="talk">
+      <Avatar view={view} user={first.author} size="large" />
+      <div class="box thread" id={`discussion_${discussion.id}`}>
+        <Thread {...props} />
+      </div>
     </li>
   )
 }

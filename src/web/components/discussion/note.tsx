@@ -6,6 +6,7 @@ import type { PageView } from '../../page.js'
 import { LongText } from '../../page-part.js'
 import { Editor, EditorForm } from '../editor/editor.js'
 import { ActionButton, FormFaults, Hidden, Submit } from '../form.js'
+import { Icon, type IconName } from '../icon.js'
 import { Prose } from '../markup.js'
 import { Avatar } from '../people/avatar.js'
 import { Time } from '../time.js'
@@ -15,13 +16,20 @@ import { changedText } from './fields.js'
 import type { DiscussionParts } from './shown.js'
 import { SuggestionBox } from './suggestions.js'
 
-const Person = ({ view, record: { author } }: { view: PageView; record: Pick<NoteRecord, 'author'> }) => (
+const Person = ({ view, record: { author }, pictured = true }: { view: PageView; record: Pick<NoteRecord, 'author'>; pictured?: boolean }) => (
   <a class="person" href={`${view.links.prefix}/${inUrl(author.username)}`}>
-    <Avatar view={view} user={author} size={20} /> <strong>{author.name}</strong>
+    {pictured && <Avatar view={view} user={author} size="small" />} <strong>{author.name}</strong>
   </a>
 )
 
-export function Note({ record, ...parts }: DiscussionParts & { view: PageView; record: NoteRecord }) {
+interface NoteProps extends DiscussionParts {
+  view: PageView
+  record: NoteRecord
+  /** Whether the picture of the author stands in the note; otherwise it stands beside it. */
+  pictured?: boolean
+}
+
+export function Note({ record, pictured = true, ...parts }: NoteProps) {
   const { view, at, back } = parts
   const { note } = record
   if (parts.editing?.note.id === note.id) return <EditForm {...parts} record={parts.editing} />
@@ -31,7 +39,7 @@ export function Note({ record, ...parts }: DiscussionParts & { view: PageView; r
   return (
     <article class="note" id={`note_${note.id}`}>
       <p class="dim by">
-        <Person view={view} record={record} />{' '}
+        <Person view={view} record={record} pictured={pictured} />{' '}
         <a href={`#note_${note.id}`}>
           <Time at={note.created_at} />
         </a>
@@ -99,11 +107,33 @@ function EditForm({ view, at, project, back, record: { note } }: DiscussionParts
   )
 }
 
+/** What an event is about, by the words that it begins with. */
+const EVENTS: [begin: RegExp, icon: IconName][] = [
+  [/^added \d+ commits?\b|^restored|^deleted (?:source )?branch/, 'git-commit-horizontal'],
+  [/\bcommit\b/, 'git-commit-horizontal'],
+  [/^merged|merge request/, 'git-merge'],
+  [/label/, 'tag'],
+  [/milestone/, 'milestone'],
+  [/^closed/, 'circle-check'],
+  [/^reopened|issue/, 'circle-dot'],
+  [/^approved/, 'check'],
+  [/^(?:un)?assigned|review/, 'user'],
+  [/time|due date/, 'clock'],
+  [/^locked|^unlocked|confidential|visible/, 'lock'],
+]
+
+const iconOf = (text: string): IconName => EVENTS.find(([begin]) => begin.test(text.slice(0, 200)))?.[1] ?? 'pencil'
+
 export const SystemNote = ({ view, record, text }: { view: PageView; record: NoteRecord; text: string }) => (
   <li class="system" id={`note_${record.note.id}`}>
-    <Person view={view} record={record} /> <Prose html={text} />
-    <a class="dim" href={`#note_${record.note.id}`}>
-      <Time at={record.note.created_at} />
-    </a>
+    <span class="mark">
+      <Icon name={iconOf(record.note.note)} />
+    </span>
+    <div class="what">
+      <Person view={view} record={record} pictured={false} /> <Prose html={text} />{' '}
+      <a class="dim" href={`#note_${record.note.id}`}>
+        <Time at={record.note.created_at} />
+      </a>
+    </div>
   </li>
 )

@@ -39,8 +39,8 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
   const content = (
     <>
       {!inPlace && <Excerpt {...parts} note={first.note} />}
-      {notes.map((record) => (
-        <Note key={record.note.id} {...parts} record={record} />
+      {notes.map((record, i) => (
+        <Note key={record.note.id} {...parts} record={record} pictured={inPlace || i > 0} />
       ))}
       {first.note.type !== null && parts.mayWrite && <Reply {...parts} discussion={discussion} />}
     </>

@@ -9,16 +9,26 @@ import type { ProjectLinks } from '../../links.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { inChunks, PagePart } from '../../page-part.js'
-import { Badge } from '../list.js'
+import type { IconName } from '../icon.js'
+import { Badge, type BadgeKind, StateIcon } from '../list.js'
 import { CodeCell } from '../markup.js'
 import { Avatar } from '../people/avatar.js'
 
 /** The ways from the root of a repository to a path. */
-export function PathLinks({ links, revision, path, last }: { links: ProjectLinks; revision: string; path: string; last?: 'blob' | 'tree' }) {
+interface PathProps {
+  links: ProjectLinks
+  /** What the root is called. */
+  project: string
+  revision: string
+  path: string
+  last?: 'blob' | 'tree'
+}
+
+export function PathLinks({ links, project, revision, path, last }: PathProps) {
   const parts = path.split('/').filter(Boolean)
   return (
     <nav class="crumbs" aria-label="Path">
-      <a href={links.tree(revision)}>root</a>
+      <a href={links.tree(revision)}>{project}</a>
       {parts.map((part, i) => {
         const to = parts.slice(0, i + 1).join('/')
         return i === parts.length - 1 && last ? (
@@ -33,20 +43,34 @@ export function PathLinks({ links, revision, path, last }: { links: ProjectLinks
   )
 }
 
-const STATES: Record<PipelineState, [string, 'success' | 'danger' | 'waiting' | '']> = {
-  created: ['created', 'waiting'],
-  pending: ['pending', 'waiting'],
-  running: ['running', 'waiting'],
-  success: ['passed', 'success'],
-  failed: ['failed', 'danger'],
-  canceled: ['canceled', ''],
-  skipped: ['skipped', ''],
-  manual: ['manual', ''],
+const STATES: Record<PipelineState, [string, BadgeKind, IconName]> = {
+  created: ['created', '', 'circle-dashed'],
+  pending: ['pending', 'waiting', 'clock'],
+  running: ['running', 'running', 'loader-circle'],
+  success: ['passed', 'success', 'circle-check'],
+  failed: ['failed', 'danger', 'circle-x'],
+  canceled: ['canceled', '', 'circle-slash'],
+  skipped: ['skipped', '', 'circle-slash'],
+  manual: ['manual', '', 'circle-dot'],
 }
 
 /** The state of a pipeline or of one of its statuses. */
-export const PipelineBadge = ({ state }: { state: PipelineState | undefined }) =>
-  state === undefined ? null : <Badge kind={STATES[state][1]}>{STATES[state][0]}</Badge>
+export function PipelineBadge({ state }: { state: PipelineState | undefined }) {
+  if (state === undefined) return null
+  const [word, kind, icon] = STATES[state]
+  return (
+    <Badge kind={kind} icon={icon}>
+      {word}
+    </Badge>
+  )
+}
+
+/** The same in a row of a list. */
+export function PipelineIcon({ state }: { state: PipelineState | undefined }) {
+  if (state === undefined) return null
+  const [word, kind, icon] = STATES[state]
+  return <StateIcon icon={icon} kind={kind || 'dim'} label={`CI ${word}`} />
+}
 
 /** The author of a commit: a user, if the address is known, or the name in the commit. */
 export function Author({ view, commit, users }: { view: PageView; commit: Commit; users: Map<string, UserRefRecord> }) {
@@ -54,7 +78,7 @@ export function Author({ view, commit, users }: { view: PageView; commit: Commit
   if (!user) return <span>{commit.author.name || commit.author.email}</span>
   return (
     <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
-      <Avatar view={view} user={user} size={20} /> {user.name}
+      <Avatar view={view} user={user} size="small" /> {user.name}
     </a>
   )
 }

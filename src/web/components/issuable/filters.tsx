@@ -172,7 +172,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
   const filters = parameters.filter(([name]) => !NO_FILTERS.has(name))
   return (
     <>
-      <nav class="states" aria-label="State">
+      <nav class="group states" aria-label="State">
         {Object.entries(counts).map(([name, count]) => (
           <a
             key={name}

@@ -3,7 +3,8 @@ import type { ColoredRequest } from '../../../services/issuables/merge-requests/
 import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { counted } from '../facts.js'
-import { Badge, Row } from '../list.js'
+import { Icon } from '../icon.js'
+import { Badge, Row, StateIcon } from '../list.js'
 import { Avatar } from '../people/avatar.js'
 import { Time } from '../time.js'
 import { Labels } from './labels.js'
@@ -17,7 +18,7 @@ interface Listed {
 const Assignee = ({ view, user }: { view: PageView; user: IssueRecord['assignee'] }) =>
   user && (
     <span title={`Assigned to ${user.name}`}>
-      <Avatar view={view} user={user} size={20} />
+      <Avatar view={view} user={user} />
       <span class="hidden">Assigned to {user.name}</span>
     </span>
   )
@@ -31,20 +32,28 @@ export function IssueRow({ view, withProject, record, chosen }: Listed & { recor
     <Row
       actions={
         <>
-          {issue.state === 'closed' && <Badge>closed</Badge>}
           <Assignee view={view} user={assignee} />
-          {issue.user_notes_count > 0 && <span class="dim">{counted(issue.user_notes_count, 'note')}</span>}
+          <Notes count={issue.user_notes_count} />
+        </>
+      }
+      before={
+        <>
+          {chosen !== undefined && (
+            <input type="checkbox" name="issue_iids[]" value={issue.iid} checked={chosen} aria-label={`Choose #${issue.iid}`} />
+          )}
+          {issue.state === 'closed' ? (
+            <StateIcon icon="circle-check" kind="merged" label="closed" />
+          ) : (
+            <StateIcon icon="circle-dot" kind="success" label="open" />
+          )}
         </>
       }
     >
-      <span class={chosen === undefined ? '' : 'chosen'}>
-        {chosen !== undefined && <input type="checkbox" name="issue_iids[]" value={issue.iid} checked={chosen} aria-label={`Choose #${issue.iid}`} />}
-        <span>
-          <a href={links.page(`issues/${issue.iid}`)} class="title">
-            <strong>{issue.title}</strong>
-          </a>{' '}
-          {issue.confidential && <Badge kind="waiting">confidential</Badge>} <Labels labels={labels} at={links.page('issues')} />
-        </span>
+      <span>
+        <a href={links.page(`issues/${issue.iid}`)} class="title">
+          <strong>{issue.title}</strong>
+        </a>{' '}
+        {issue.confidential && <Badge kind="waiting">confidential</Badge>} <Labels labels={labels} at={links.page('issues')} />
       </span>
       <span class="dim">
         {withProject && path}#{issue.iid} · {author.name}, <Time at={issue.created_at} />
@@ -60,34 +69,53 @@ export function IssueRow({ view, withProject, record, chosen }: Listed & { recor
   )
 }
 
-const STATES = { opened: ['open', 'success'], closed: ['closed', 'danger'], merged: ['merged', 'merged'], locked: ['merging', 'waiting'] } as const
+/** How many comments there are, in a column of its own. */
+const Notes = ({ count }: { count: number }) => (
+  <span class="notes dim">
+    {count > 0 && (
+      <>
+        <Icon name="message-square" /> {count}
+        <span class="hidden"> {count === 1 ? 'note' : 'notes'}</span>
+      </>
+    )}
+  </span>
+)
+
+const STATES = {
+  opened: ['open', 'success', 'git-pull-request'],
+  closed: ['closed', 'danger', 'git-pull-request-closed'],
+  merged: ['merged', 'merged', 'git-merge'],
+  locked: ['merging', 'waiting', 'git-merge'],
+} as const
 
 /** A merge request of a list; `chosen` is the check box for a change of several. */
 export function RequestRow({ view, withProject, record, chosen }: Listed & { record: ColoredRequest; chosen?: boolean }) {
   const { request, author, assignee, reviewer, labels, path } = record
   const links = projectLinks(view, path)
-  const [state, kind] = STATES[request.state]
+  const [state, kind, icon] = STATES[request.state]
   return (
     <Row
       actions={
         <>
-          <Badge kind={kind}>{state}</Badge>
           <Assignee view={view} user={assignee} />
-          {request.user_notes_count > 0 && <span class="dim">{counted(request.user_notes_count, 'note')}</span>}
+          <Notes count={request.user_notes_count} />
+        </>
+      }
+      before={
+        <>
+          {chosen !== undefined && <input type="checkbox" name="iids[]" value={request.iid} checked={chosen} aria-label={`Choose !${request.iid}`} />}
+          <StateIcon icon={icon} kind={kind} label={state} />
         </>
       }
     >
-      <span class={chosen === undefined ? '' : 'chosen'}>
-        {chosen !== undefined && <input type="checkbox" name="iids[]" value={request.iid} checked={chosen} aria-label={`Choose !${request.iid}`} />}
-        <span>
-          <a href={links.page(`merge_requests/${request.iid}`)} class="title">
-            <strong>{request.title}</strong>
-          </a>{' '}
-          <Labels labels={labels} at={links.page('merge_requests')} />
-        </span>
+      <span>
+        <a href={links.page(`merge_requests/${request.iid}`)} class="title">
+          <strong>{request.title}</strong>
+        </a>{' '}
+        <Labels labels={labels} at={links.page('merge_requests')} />
       </span>
       <span class="dim">
-        {withProject && path}!{request.iid} · {author.name}, <Time at={request.created_at} /> · into {request.target_branch}
+        {withProject && path}!{request.iid} · {author.name}, <Time at={request.created_at} /> · into <span class="ref">{request.target_branch}</span>
         {reviewer && ` · reviewed by ${reviewer.name}`}
       </span>
     </Row>

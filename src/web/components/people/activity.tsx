@@ -47,7 +47,7 @@ const EventRow = ({ view, record, path }: { view: PageView; record: EventRecord;
       <div class="what">
         <span>
           <a class="person" href={`${view.links.prefix}/${inUrl(author.username)}`}>
-            <Avatar view={view} user={author} size={20} /> <strong>{author.name}</strong>
+            <Avatar view={view} user={author} size="small" /> <strong>{author.name}</strong>
           </a>{' '}
           {sentenceOf(record, links)}
           {links && event.target_type !== 'Project' && (

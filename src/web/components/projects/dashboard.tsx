@@ -1,17 +1,23 @@
+import { DELETED_PROJECTS } from '../../links.js'
 import type { PageView } from '../../page.js'
+import { Icon, type IconName } from '../icon.js'
 
-/** The ways between the lists of projects of a person, and what makes new ones. */
+const PAGES: [path: string, label: string, icon: IconName][] = [
+  ['/dashboard', 'Home', 'house'],
+  ['/dashboard/projects', 'Your projects', 'folder'],
+  ['/dashboard/groups', 'Your groups', 'users'],
+  ['/dashboard/projects/starred', 'Starred', 'star'],
+  ['/dashboard/activity', 'Activity', 'activity'],
+  ['/explore', 'Explore', 'globe'],
+  [DELETED_PROJECTS, 'Deleted', 'trash'],
+]
+
+/** The ways between the lists of projects of a person. */
 export const DashboardTabs = ({ view, at }: { view: PageView; at: string }) => (
   <nav class="tabs" aria-label="Projects">
-    {[
-      ['/dashboard', 'Your projects'],
-      ['/dashboard/groups', 'Your groups'],
-      ['/dashboard/projects/starred', 'Starred'],
-      ['/dashboard/activity', 'Activity'],
-      ['/explore', 'Explore'],
-      ['/dashboard/projects/removed', 'Deleted'],
-    ].map(([path, label]) => (
+    {PAGES.map(([path, label, icon]) => (
       <a key={path} href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
+        <Icon name={icon} />
         {label}
       </a>
     ))}
@@ -28,6 +34,7 @@ export const DashboardHeading = ({ view, title }: { view: PageView; title: strin
           New group
         </a>
         <a class="button primary" href={`${view.links.prefix}/projects/new`}>
+          <Icon name="plus" />
           New project
         </a>
       </span>

@@ -4,6 +4,7 @@ import { passkeyForm, passkeyPage, secondFactorForm, secondFactorPage } from './
 import { signInForm, signInPage, signOutForm } from './sign-in.js'
 import { callbackPage, signOnForm } from './sign-on.js'
 import { almostTherePage, signUpForm, signUpPage } from './sign-up.js'
+import { themeForm, themePage } from './theme.js'
 import { unsubscribeForm, unsubscribePage } from './unsubscribe.js'
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
@@ -26,6 +27,8 @@ export const accounts: readonly (Page | Form)[] = [
   signUpPage,
   signUpForm,
   almostTherePage,
+  themePage,
+  themeForm,
   unsubscribePage,
   unsubscribeForm,
 ]

@@ -84,7 +84,7 @@ export const adminUserPage = page({
         <AdminLayout view={view} at={LIST} title={user.name}>
           <FormFaults view={view} />
           <div class="row start">
-            <Avatar view={view} user={user} size={48} />
+            <Avatar view={view} user={user} size="huge" />
             <span>
               <a href={`${view.links.prefix}/${inUrl(user.username)}`}>@{user.username}</a> <StateBadges user={user} />
             </span>

@@ -36,17 +36,17 @@ const SORTS = ['created_desc', 'created_asc', 'name_asc', 'username_asc', 'updat
 
 const UserRow = ({ view, user }: { view: PageView; user: UserRecord }) => (
   <Row
+    before={<Avatar view={view} user={user} />}
     actions={
       <span class="dim">
         {user.last_activity_on ? `Active ${dayText(new Date(user.last_activity_on))}` : 'Never active'} · since <Time at={user.created_at} />
       </span>
     }
   >
-    <span class="row start">
-      <Avatar view={view} user={user} size={24} />
+    <span>
       <a href={view.links.prefix + adminUserPath(user.username)}>
         <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
-      </a>
+      </a>{' '}
       <StateBadges user={user} />
     </span>
     <span class="dim">

@@ -9,10 +9,11 @@ import { languageOf } from '../../../lib/text/highlighter.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
 import { IGNORED_REVISIONS, ignoredRevisions } from '../../../services/repository/blame.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
-import { sizeText } from '../../components/facts.js'
+import { counted, sizeText } from '../../components/facts.js'
 import { anyHidden, Lines, LineTable, PathLinks, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { CsvTable } from '../../components/files/csv.js'
+import { Icon } from '../../components/icon.js'
 import { CodeCell, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -101,9 +102,42 @@ async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, pat
   return { place, entry }
 }
 
-const Toolbar = ({ place }: { place: Place }) => (
-  <div class="toolbar">
-    <RefSwitch place={place} page="blob" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="blob" />
+interface ToolbarProps {
+  place: Place
+  project: string
+  /** Which of the views of the file is open. */
+  current: 'Code' | 'Blame'
+  isText: boolean
+  children?: ComponentChildren
+}
+
+/** Where the file is, its views, and what can be done with it. */
+const Toolbar = ({ place: { links, ref, path, ...place }, project, current, isText, children }: ToolbarProps) => (
+  <div class="toolbar code-bar">
+    <RefSwitch place={{ links, ref, path, ...place }} page="blob" />
+    <PathLinks links={links} project={project} revision={ref} path={path} last="blob" />
+    <span class="last line">
+      <nav class="group" aria-label="Views of the file">
+        {(
+          [
+            ['Code', links.blob(ref, path), true],
+            ['Blame', links.blame(ref, path), isText],
+            ['History', links.commits(ref, path), true],
+          ] as const
+        ).map(
+          ([label, to, isShown]) =>
+            isShown && (
+              <a key={label} class="button" href={to} {...(label === current && { 'aria-current': 'page' })}>
+                {label}
+              </a>
+            ),
+        )}
+      </nav>
+      <a class="button" href={links.raw(ref, path)}>
+        Raw
+      </a>
+      {children}
+    </span>
   </div>
 )
 
@@ -142,54 +176,44 @@ export const blobPage = page({
       card: { text: subject.project.description },
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={path}>
-          <Toolbar place={place} />
+          <Toolbar place={place} project={subject.project.path} current="Code" isText={shown.kind === 'text'}>
+            {shown.kind !== 'link' && place.branch !== null && !hasBytes(path) && subject.can('push_code') && (
+              <a class="button" href={links.edit(ref, path)}>
+                <Icon name="pencil" />
+                {shown.kind === 'text' && shown.plain ? 'Edit' : 'Replace'}
+              </a>
+            )}
+          </Toolbar>
           <div class="box file">
             <div class="head">
-              <span class="grow">
+              <span class="grow line">
                 {change && (
                   <>
-                    <a href={links.commit(change.oid)} class="title">
+                    <strong>{change.author.name}</strong>
+                    <a href={links.commit(change.oid)} class="title cut">
                       {titleOf(change)}
-                    </a>{' '}
+                    </a>
                     <span class="dim">
-                      {change.author.name}, <Time at={momentOf(change.committer)} />
+                      <Time at={momentOf(change.committer)} />
                     </span>
                   </>
                 )}
               </span>
-              <span class="dim">
-                {shown.kind === 'text' && `${shown.lines.length} lines, `}
-                {sizeText(size)}
-                {entry.mode === '100755' && ', executable'}
-                {' · '}
+              <span class="line dim">
+                <span>
+                  {shown.kind === 'text' && `${counted(shown.lines.length, 'line')}, `}
+                  {sizeText(size)}
+                  {entry.mode === '100755' && ', executable'}
+                </span>
                 {hasRich && shown.kind === 'text' && (
-                  <>
-                    <a href={links.blob(ref, path) + (isRich ? '?plain=1' : '')}>{isRich ? 'Source' : 'Rendered'}</a>
-                    {' · '}
-                  </>
+                  <a class="button" href={links.blob(ref, path) + (isRich ? '?plain=1' : '')}>
+                    {isRich ? 'Source' : 'Rendered'}
+                  </a>
                 )}
-                {shown.kind !== 'link' && place.branch !== null && !hasBytes(path) && subject.can('push_code') && (
-                  <>
-                    <a href={links.edit(ref, path)}>{shown.kind === 'text' && shown.plain ? 'Edit' : 'Replace'}</a>
-                    {' · '}
-                  </>
-                )}
-                <a href={links.raw(ref, path)}>Raw</a>
-                {' · '}
-                {shown.kind === 'text' && (
-                  <>
-                    <a href={links.blame(ref, path)}>Blame</a>
-                    {' · '}
-                  </>
-                )}
-                <a href={links.commits(ref, path)}>History</a>
                 {ref !== commit.oid && (
-                  <>
-                    {' · '}
-                    <a href={links.blob(commit.oid, path)} data-key="y">
-                      Permalink
-                    </a>
-                  </>
+                  <a class="button ghost" href={links.blob(commit.oid, path)} data-key="y">
+                    Permalink
+                  </a>
                 )}
               </span>
               {shown.kind === 'text' && shown.outline}
@@ -262,11 +286,11 @@ export const blamePage = page({
       title: `Blame of ${path} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={`Blame of ${path}`}>
-          <Toolbar place={place} />
+          <Toolbar place={place} project={subject.project.path} current="Blame" isText />
           <div class="box file">
             <p class="head">
               <span class="grow">
-                <strong>Blame</strong>
+                {counted(shown.lines.length, 'line')}, {sizeText(size)}
                 {truncated && <span class="dim"> · not all lines: it took too long</span>}
                 {ignored !== null && (
                   <span class="dim">
@@ -277,13 +301,6 @@ export const blamePage = page({
                     <a href={blameOf(ref, path, !leavesOut)}>{leavesOut ? 'Show them' : 'Leave them out'}</a>
                   </span>
                 )}
-              </span>
-              <span class="dim">
-                <a href={links.blob(ref, path)}>File</a>
-                {' · '}
-                <a href={links.raw(ref, path)}>Raw</a>
-                {' · '}
-                <a href={links.commits(ref, path)}>History</a>
               </span>
             </p>
             {shown.hidden && <HiddenNotice of="This file" />}
@@ -299,19 +316,20 @@ export const blamePage = page({
                     {group && (
                       <td class="by" rowspan={group.count}>
                         {change && (
-                          <>
-                            <span class="dim">
-                              <Time at={momentOf(change.author)} />
-                            </span>{' '}
-                            <a href={links.commit(change.oid)} title={`${change.author.name}: ${titleOf(change)}`}>
+                          <div class="line">
+                            <strong class="cut">{change.author.name}</strong>
+                            <a href={links.commit(change.oid)} class="grow cut dim" title={`${change.author.name}: ${titleOf(change)}`}>
                               {titleOf(change)}
-                            </a>{' '}
+                            </a>
+                            <span class="when dim">
+                              <Time at={momentOf(change.author)} />
+                            </span>
                             {previous && (
                               <a href={blameOf(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
-                                before
+                                <Icon name="history" />
                               </a>
                             )}
-                          </>
+                          </div>
                         )}
                       </td>
                     )}

@@ -5,7 +5,7 @@ import type { Commit } from '../../../git/types.js'
 import { bool, date, oneOf, opt, paging, searchText, str } from '../../../http/params.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
-import { PathLinks, PipelineBadge, shortId } from '../../components/files/code.js'
+import { PathLinks, PipelineIcon, shortId } from '../../components/files/code.js'
 import { CommitText, momentOf } from '../../components/files/commit.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { dayText } from '../../components/time.js'
@@ -51,7 +51,7 @@ export function CommitList({ view, commits, links, users, states }: ListProps) {
   return (
     <>
       {[...days].map(([day, ofDay]) => (
-        <section key={day}>
+        <section key={day} class="day">
           <h2>{day}</h2>
           <Rows empty="">
             {ofDay.map((commit) => (
@@ -59,11 +59,13 @@ export function CommitList({ view, commits, links, users, states }: ListProps) {
                 key={commit.oid}
                 actions={
                   <>
-                    <PipelineBadge state={states.get(commit.oid)?.status} />
+                    <PipelineIcon state={states.get(commit.oid)?.status} />
                     <a href={links.commit(commit.oid)}>
                       <code>{shortId(commit.oid)}</code>
                     </a>
-                    <a href={links.tree(commit.oid)}>Files</a>
+                    <a class="button ghost" href={links.tree(commit.oid)}>
+                      Files
+                    </a>
                   </>
                 }
               >
@@ -139,12 +141,20 @@ export const commitsPage = page({
       feed: { title: `Commits of ${path || ref}`, at: `${links.commits(ref, path).slice(view.links.prefix.length)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits" heading="Commits">
-          <div class="toolbar">
-            <RefSwitch place={place} page="commits" /> {path && <PathLinks links={links} revision={ref} path={path} />}
+          <div class="toolbar code-bar">
+            <RefSwitch place={place} page="commits" />
+            {path && <PathLinks links={links} project={subject.project.path} revision={ref} path={path} />}
             {path === '' && (
-              <span class="last">
-                <a href={links.page(`graphs/${inUrl(ref)}`)}>Contributors</a> · <a href={links.page(`network/${inUrl(ref)}`)}>Graph</a> ·{' '}
-                <a href={`${links.page('compare')}?${new URLSearchParams({ to: ref })}`}>Compare</a>
+              <span class="last line">
+                <a class="button ghost" href={links.page(`graphs/${inUrl(ref)}`)}>
+                  Contributors
+                </a>
+                <a class="button ghost" href={links.page(`network/${inUrl(ref)}`)}>
+                  Graph
+                </a>
+                <a class="button" href={`${links.page('compare')}?${new URLSearchParams({ to: ref })}`}>
+                  Compare
+                </a>
               </span>
             )}
           </div>

@@ -118,14 +118,19 @@ export const releasesPage = page({
       title: `Releases · ${fullPathOf(subject.project)}`,
       feed: { title: `Releases of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom` },
       body: (
-        <ProjectLayout view={view} subject={subject} tab="releases" heading="Releases">
-          {subject.can('manage_release') && (
-            <p class="toolbar end">
-              <a class="button" href={`${view.links.prefix}${within(subject)}/new`}>
+        <ProjectLayout
+          view={view}
+          subject={subject}
+          tab="releases"
+          heading="Releases"
+          tools={
+            subject.can('manage_release') && (
+              <a class="button primary" href={`${view.links.prefix}${within(subject)}/new`}>
                 New release
               </a>
-            </p>
-          )}
+            )
+          }
+        >
           {items.length === 0 && <p class="empty">There are no releases yet.</p>}
           {items.map((record, i) => (
             <Release key={record.release.id} view={view} subject={subject} record={record} notes={notes[i] ?? ''} formats={formats} />

@@ -11,7 +11,7 @@ import { setStar } from '../../../services/projects/update.js'
 import { Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Avatar } from '../../components/people/avatar.js'
-import { ProjectRows, projectsOf } from '../../components/projects/project-rows.js'
+import { listedProjects, ProjectRows } from '../../components/projects/project-rows.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl } from '../../links.js'
@@ -46,7 +46,7 @@ export const starrersPage = page({
             {items.map((user) => (
               <Row key={user.id}>
                 <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
-                  <Avatar view={view} user={user} size={24} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
+                  <Avatar view={view} user={user} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
                 </a>
               </Row>
             ))}
@@ -76,7 +76,7 @@ export const forksPage = page({
               </a>
             </p>
           )}
-          <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There are no forks that you may see." />
+          <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty="There are no forks that you may see." />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
       ),

@@ -15,7 +15,7 @@ import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
 import { licenseOf } from '../../../services/repository/license.js'
 import { counted } from '../../components/facts.js'
-import { ArchiveLinks, Author, PathLinks, PipelineBadge, shortId } from '../../components/files/code.js'
+import { ArchiveLinks, Author, PathLinks, PipelineIcon, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
@@ -73,20 +73,24 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
   return (
     <>
       <div class="box files" id="files" {...refresh}>
-        <p class="head">
-          <span class="grow">
-            <Author view={view} commit={commit} users={users} />{' '}
-            <a href={links.commit(commit.oid)} class="title">
+        <div class="head">
+          <span class="grow line">
+            <Author view={view} commit={commit} users={users} />
+            <a href={links.commit(commit.oid)} class="title cut">
               {titleOf(commit)}
-            </a>{' '}
-            <PipelineBadge state={states.get(commit.oid)?.status} />
+            </a>
           </span>
-          <span class="dim">
-            <code>{shortId(commit.oid)}</code> <Time at={momentOf(commit.committer)} />
-            {' · '}
-            <a href={links.commits(ref, path)}>History</a>
+          <span class="line dim">
+            <PipelineIcon state={states.get(commit.oid)?.status} />
+            <a href={links.commit(commit.oid)} class="wide-only">
+              <code>{shortId(commit.oid)}</code>
+            </a>
+            <Time at={momentOf(commit.committer)} />
+            <a href={links.commits(ref, path)} class="button ghost square" aria-label="History">
+              <Icon name="history" />
+            </a>
           </span>
-        </p>
+        </div>
         <table>
           <thead class="hidden">
             <tr>
@@ -119,8 +123,9 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
 
 const NewFile = ({ subject, place: { links, ref, path, branch } }: { subject: ProjectSubject; place: Place }) =>
   branch !== null && subject.can('push_code') && !hasBytes(path) ? (
-    <a class="button last" href={links.newFile(ref, path)}>
-      <Icon name="plus" /> New file
+    <a class="button" href={links.newFile(ref, path)}>
+      <Icon name="plus" />
+      New file
     </a>
   ) : null
 
@@ -138,7 +143,7 @@ function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryPro
   const to = entry.type === 'tree' ? links.tree(ref, path) : links.blob(ref, path)
   return (
     <tr>
-      <td>
+      <td class={entry.type === 'tree' ? 'folder' : ''}>
         <Icon name={entry.type === 'tree' ? 'folder' : entry.type === 'commit' ? 'git-branch' : entry.mode === '120000' ? 'link' : 'file'} />{' '}
         {entry.type === 'commit' && submodule ? (
           <a href={submodule} rel="nofollow noopener">
@@ -167,12 +172,11 @@ function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryPro
 export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' | 'find_file' | 'graphs' | 'network' }) {
   const { links, ref, path } = place
   return (
-    <span class="switch">
-      <Icon name="git-branch" /> <strong>{/^[0-9a-f]{40}$/.test(ref) ? shortId(ref) : ref}</strong>{' '}
-      <a href={`${links.page('refs/switch')}?${new URLSearchParams({ destination: name, path })}`} aria-label="Switch branch or tag">
-        Switch
-      </a>
-    </span>
+    <a class="button switch" href={`${links.page('refs/switch')}?${new URLSearchParams({ destination: name, path })}`}>
+      <Icon name="git-branch" />
+      <strong class="cut">{/^[0-9a-f]{40}$/.test(ref) ? shortId(ref) : ref}</strong> <span class="hidden">Switch branch or tag</span>
+      <Icon name="chevron-down" />
+    </a>
   )
 }
 
@@ -190,12 +194,13 @@ export const treePage = page({
       title: `${place.path || place.ref} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={`Files in ${place.path || place.ref}`}>
-          <div class="toolbar">
-            <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="tree" />
-            <a href={place.links.findFile(place.ref)} data-key="t">
-              Find file
-            </a>
-            <NewFile subject={subject} place={place} />
+          <div class="toolbar code-bar">
+            <RefSwitch place={place} page="tree" />
+            <PathLinks links={place.links} project={subject.project.path} revision={place.ref} path={place.path} last="tree" />
+            <span class="last line">
+              <FindFile place={place} />
+              <NewFile subject={subject} place={place} />
+            </span>
           </div>
           {await folder(ctx, subject, view, place, input.page)}
         </ProjectLayout>
@@ -203,6 +208,13 @@ export const treePage = page({
     }
   },
 })
+
+const FindFile = ({ place: { links, ref } }: { place: Place }) => (
+  <a class="button" href={links.findFile(ref)} data-key="t">
+    <Icon name="search" />
+    Find file
+  </a>
+)
 
 /** The home of a project: its files at the default branch, and what it is. */
 export const projectPage = page({
@@ -230,93 +242,89 @@ export const projectPage = page({
           <div class="with-aside">
             <div>{code ?? <p class="empty">The files of this project are not shown to you.</p>}</div>
             <aside>
-              {project.description && (
-                <>
-                  <h2>About</h2>
-                  <p>{project.description}</p>
-                </>
-              )}
-              {project.tag_list.length > 0 && (
-                <p>
-                  {project.tag_list.map((topic) => (
-                    <>
+              <section>
+                <h2>About</h2>
+                {project.description ? <p>{project.description}</p> : <p class="dim">It has no description.</p>}
+                {project.tag_list.length > 0 && (
+                  <p class="topics">
+                    {project.tag_list.map((topic) => (
                       <a key={topic} class="badge" href={`${view.links.prefix}/explore?${new URLSearchParams({ topic })}`}>
                         {topic}
-                      </a>{' '}
-                    </>
-                  ))}
-                </p>
-              )}
-              <div class="toolbar">
-                {viewer && subject.can('star') ? (
-                  <ActionButton
-                    view={view}
-                    action={`/${inUrl(title)}/toggle_star`}
-                    label={isStarred ? 'Unstar' : 'Star'}
-                    icon="star"
-                    fields={{ starred: String(!isStarred) }}
-                  />
-                ) : (
-                  <Icon name="star" />
+                      </a>
+                    ))}
+                  </p>
                 )}
-                {viewer ? (
-                  <a href={links.page('starrers')}>{counted(project.star_count, 'star')}</a>
-                ) : (
-                  <span>{counted(project.star_count, 'star')}</span>
-                )}
-              </div>
-              <div class="toolbar">
-                {viewer && subject.can('fork') ? (
-                  <a class="button" href={links.page('forks/new')}>
-                    <Icon name="git-fork" /> Fork
-                  </a>
-                ) : (
-                  <Icon name="git-fork" />
-                )}
-                <a href={links.page('forks')}>
-                  {project.forks_count} {project.forks_count === 1 ? 'fork' : 'forks'}
-                </a>
-              </div>
-              {license && (
-                <p class="dim">
-                  <a href={links.blob(project.default_branch, license.path)}>{license.license.name}</a>
-                </p>
-              )}
+              </section>
+              <section>
+                <div class="toolbar">
+                  <span class="group low">
+                    {viewer && subject.can('star') ? (
+                      <ActionButton
+                        view={view}
+                        action={`/${inUrl(title)}/toggle_star`}
+                        label={isStarred ? 'Unstar' : 'Star'}
+                        icon="star"
+                        fields={{ starred: String(!isStarred) }}
+                      />
+                    ) : null}
+                    {viewer ? (
+                      <a class="button" href={links.page('starrers')}>
+                        {counted(project.star_count, 'star')}
+                      </a>
+                    ) : (
+                      <span class="badge">{counted(project.star_count, 'star')}</span>
+                    )}
+                  </span>
+                  <span class="group low">
+                    {viewer && subject.can('fork') && (
+                      <a class="button" href={links.page('forks/new')}>
+                        <Icon name="git-fork" />
+                        Fork
+                      </a>
+                    )}
+                    <a class="button" href={links.page('forks')}>
+                      {project.forks_count} {project.forks_count === 1 ? 'fork' : 'forks'}
+                    </a>
+                  </span>
+                </div>
+                <ul class="side-list">
+                  {license && (
+                    <li>
+                      <Icon name="scale" />
+                      <a href={links.blob(project.default_branch, license.path)}>{license.license.name}</a>
+                    </li>
+                  )}
+                  {viewer && subject.can('read_member') && (
+                    <li>
+                      <Icon name="users" />
+                      <a href={links.page('project_members')}>Members</a>
+                    </li>
+                  )}
+                  {viewer && subject.can('read_snippet') && (
+                    <li>
+                      <Icon name="scissors" />
+                      <a href={links.page('snippets')}>Snippets</a>
+                    </li>
+                  )}
+                </ul>
+              </section>
               {release && (
-                <>
+                <section>
                   <h2>Latest release</h2>
-                  <p>
-                    <a href={links.release(release.tag)}>{release.name}</a>{' '}
+                  <p class="line">
+                    <Icon name="tag" />
+                    <a href={links.release(release.tag)}>{release.name}</a>
                     <span class="dim">
                       <Time at={release.released_at} />
                     </span>
                   </p>
-                </>
+                </section>
               )}
               {shares.length > 0 && (
-                <>
+                <section>
                   <h2>Languages</h2>
                   <LanguageBar view={view} shares={shares.slice(0, MAX_LANGUAGES)} />
-                </>
-              )}
-              {subject.can('download_code') && (
-                <>
-                  <h2>Clone</h2>
-                  <CloneAddress label="SSH" address={view.links.ssh(title)} />
-                  <CloneAddress label="HTTP" address={view.links.http(title)} />
-                  {view.settings.webide_enabled && view.settings.webide_url && (
-                    <p>
-                      <a class="button" href={editorAddress(view.settings.webide_url, view.links.http(title))} rel="noopener">
-                        Open in the web editor
-                      </a>
-                    </p>
-                  )}
-                  {code && !project.empty_repo && (
-                    <p>
-                      Download: <ArchiveLinks links={links} project={project} revision={project.default_branch} />
-                    </p>
-                  )}
-                </>
+                </section>
               )}
             </aside>
           </div>
@@ -364,15 +372,44 @@ function editorAddress(editor: string, repository: string): string {
 }
 
 const CloneAddress = ({ label, address }: { label: string; address: string }) => (
-  <p class="copied">
-    <code id={`clone-${label}`} class="grow">
-      {address}
-    </code>
+  <div class="copied">
+    <code id={`clone-${label}`}>{address}</code>
     <button type="button" data-copy={`clone-${label}`} aria-label={`Copy the ${label} address`} hidden>
       <Icon name="copy" />
     </button>
-  </p>
+  </div>
 )
+
+/** The addresses of the repository, and its files as archives. */
+function CloneMenu({ view, subject: { project } }: { view: PageView; subject: ProjectSubject }) {
+  const path = fullPathOf(project)
+  const { settings, links } = view
+  return (
+    <details class="menu end">
+      <summary class="button primary">
+        <Icon name="download" />
+        Clone
+        <Icon name="chevron-down" />
+      </summary>
+      <div class="items large">
+        <p class="dim">SSH</p>
+        <CloneAddress label="SSH" address={links.ssh(path)} />
+        <p class="dim">HTTP</p>
+        <CloneAddress label="HTTP" address={links.http(path)} />
+        {settings.webide_enabled && settings.webide_url && (
+          <p>
+            <a class="button" href={editorAddress(settings.webide_url, links.http(path))} rel="noopener">
+              Open in the web editor
+            </a>
+          </p>
+        )}
+        <p>
+          Download: <ArchiveLinks links={projectLinks(view, path)} project={project} revision={project.default_branch} />
+        </p>
+      </div>
+    </details>
+  )
+}
 
 async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
   const { project } = subject
@@ -382,14 +419,25 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
   const tags = await place.repository.refsPage('refs/tags/', { skip: 0, limit: 0 })
   return (
     <>
-      <div class="toolbar">
+      <div class="toolbar code-bar">
         <RefSwitch place={place} page="tree" />
-        <a href={place.links.page('branches')}>{heads.total === 1 ? '1 branch' : `${heads.total} branches`}</a>
-        <a href={place.links.page('tags')}>{tags.total === 1 ? '1 tag' : `${tags.total} tags`}</a>
-        <a href={place.links.findFile(place.ref)} data-key="t">
-          Find file
+        <a class="button ghost" href={place.links.commits(place.ref)}>
+          <Icon name="git-commit-horizontal" />
+          Commits
         </a>
-        <NewFile subject={subject} place={place} />
+        <a class="button ghost" href={place.links.page('branches')}>
+          <Icon name="git-branch" />
+          {heads.total === 1 ? '1 branch' : `${heads.total} branches`}
+        </a>
+        <a class="button ghost" href={place.links.page('tags')}>
+          <Icon name="tag" />
+          {tags.total === 1 ? '1 tag' : `${tags.total} tags`}
+        </a>
+        <span class="last line">
+          <FindFile place={place} />
+          <NewFile subject={subject} place={place} />
+          <CloneMenu view={view} subject={subject} />
+        </span>
       </div>
       {await folder(ctx, subject, view, place, 1)}
     </>
@@ -406,20 +454,53 @@ function EmptyProject({ view, subject: { project, can } }: { view: PageView; sub
       <p class="flash alert">{`The import has failed: ${project.import_error ?? 'the reason is not known'}. Delete the project and import it again, or push to it.`}</p>
     )
   if (!can('push_code')) return <p class="empty">Nothing has been pushed to this project yet.</p>
+  const https = view.links.http(fullPathOf(project))
+  const links = projectLinks(view, fullPathOf(project))
   return (
     <>
-      <h2>This project is empty</h2>
-      <p>Push what you have:</p>
-      <pre>
-        <code>{`git remote add origin ${address}\ngit push -u origin ${project.default_branch}`}</code>
-      </pre>
-      <p>Or start here:</p>
-      <pre>
-        <code>{`git clone ${address}\ncd ${project.path}\ngit switch -c ${project.default_branch}\necho "# ${project.name}" > README.md\ngit add README.md\ngit commit -m "Add a README"\ngit push -u origin ${project.default_branch}`}</code>
-      </pre>
+      <section class="empty">
+        <Icon name="git-branch" />
+        <h2>This project is empty</h2>
+        <p>Push what you have, or start with a file here.</p>
+        <div class="toolbar">
+          <a class="button primary" href={links.newFile(project.default_branch)}>
+            <Icon name="plus" />
+            New file
+          </a>
+        </div>
+      </section>
+      <h2>From the command line</h2>
+      <div class="columns even">
+        <section>
+          <h3>You have a repository</h3>
+          <Command id="have-1" text={`git remote add origin ${address}`} />
+          <Command id="have-2" text="git push -u origin --all" />
+          <Command id="have-3" text="git push origin --tags" />
+        </section>
+        <section>
+          <h3>You start afresh</h3>
+          <Command id="new-1" text={`git clone ${address}`} />
+          <Command id="new-2" text={`cd ${project.path} && git switch -c ${project.default_branch} && echo "# ${project.name}" > README.md`} />
+          <Command id="new-3" text={`git add . && git commit -m "First commit" && git push -u origin ${project.default_branch}`} />
+        </section>
+      </div>
+      <p class="dim">
+        No key here yet? <a href={`${view.links.prefix}/-/profile/keys`}>Add an SSH key</a>, or use {https} with an{' '}
+        <a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>access token</a>.
+      </p>
     </>
   )
 }
+
+/** A command to be copied. */
+const Command = ({ id, text }: { id: string; text: string }) => (
+  <div class="copied">
+    <code id={id}>{text}</code>
+    <button type="button" data-copy={id} aria-label={`Copy: ${text}`} hidden>
+      <Icon name="copy" />
+    </button>
+  </div>
+)
 
 /** A path below a project that is no page: a file or folder of the default branch, as relative links in mails name it. */
 export const pathPage = page({

@@ -8,7 +8,7 @@ import { Options } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
 import { Activity } from '../../components/people/activity.js'
 import { DashboardHeading, DashboardTabs } from '../../components/projects/dashboard.js'
-import { ProjectRows, pathsOf, projectsOf } from '../../components/projects/project-rows.js'
+import { listedProjects, ProjectRows, pathsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { page, Redirect } from '../../page.js'
 
@@ -44,7 +44,7 @@ const mine = (at: string, title: string, filter: { membership?: boolean; starred
             <SearchForm action={`${view.links.prefix}${at}`} label="Find a project" name="name" value={name} />
             <ProjectRows
               view={view}
-              projects={await projectsOf(ctx, caller.user, items)}
+              projects={await listedProjects(ctx, caller.user, items)}
               empty={name ? 'None of these projects has this in its name.' : empty}
             />
             <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
@@ -54,8 +54,8 @@ const mine = (at: string, title: string, filter: { membership?: boolean; starred
     },
   })
 
-export const dashboardPage = mine(
-  '/dashboard',
+export const ownProjectsPage = mine(
+  '/dashboard/projects',
   'Your projects',
   { membership: true },
   'You are in no project yet. Make one, or push to a new address below your name.',
@@ -136,7 +136,7 @@ export const explorePage = page({
               <button type="submit">Search</button>
             </form>
           </search>
-          <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty="There is no such project that you may see." />
+          <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty="There is no such project that you may see." />
           <Pager view={view} page={number} perPage={PER_PAGE} total={total} counted={false} />
         </>
       ),

@@ -1,6 +1,8 @@
 import type { Form, Page } from '../../page.js'
+import { dashboardPage } from './dashboard.js'
+import { firstStepsDismissal } from './first-steps.js'
 import { exploreGroupsPage, ownGroupsPage } from './groups.js'
-import { dashboardPage, exploreAddresses, explorePage, homePage, ownActivityPage, starredPage } from './home.js'
+import { exploreAddresses, explorePage, homePage, ownActivityPage, ownProjectsPage, starredPage } from './home.js'
 import { removedPage } from './removed.js'
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
@@ -9,6 +11,8 @@ export const home: readonly (Page | Form)[] = [
   exploreGroupsPage,
   homePage,
   dashboardPage,
+  firstStepsDismissal,
+  ownProjectsPage,
   starredPage,
   ownActivityPage,
   explorePage,

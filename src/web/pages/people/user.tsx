@@ -11,7 +11,7 @@ import { listProjects } from '../../../services/projects/list.js'
 import { Pager } from '../../components/list.js'
 import { Activity } from '../../components/people/activity.js'
 import { Avatar } from '../../components/people/avatar.js'
-import { ProjectRows, pathsOf, projectsOf } from '../../components/projects/project-rows.js'
+import { listedProjects, ProjectRows, pathsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { GroupLayout } from '../../layout/group.js'
@@ -71,7 +71,7 @@ export const userPage = page({
     const shown = tab === 'activity' ? await activityOf(ctx, caller, user, input.page) : null
     const filter = { ownerId: user.id, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listProjects(ctx, caller, filter)
-    const projects = await projectsOf(ctx, caller.user, items)
+    const projects = await listedProjects(ctx, caller.user, items)
     const isShown = !user.private_profile || user.id === caller.user?.id || caller.user?.admin === true
     return {
       title: user.name,
@@ -97,7 +97,7 @@ export const userPage = page({
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={shown ? shown.total : total} />
           </div>
           <aside>
-            <Avatar view={view} user={user} size={96} />
+            <Avatar view={view} user={user} size="huge" />
             <h1>{user.name}</h1>
             <p class="dim">@{user.username}</p>
             {user.state !== 'active' && <p class="badge waiting">{user.state === 'deactivated' ? 'deactivated' : 'blocked'}</p>}
@@ -137,27 +137,36 @@ export const groupPage = page({
       per_page: PER_PAGE,
     } as const
     const { items, total } = await listProjects(ctx, caller, filter)
-    const projects = await projectsOf(ctx, caller.user, items)
+    const projects = await listedProjects(ctx, caller.user, items)
     return {
       title: group.full_name,
       card: { text: group.description },
       feed: { title: `Activity of ${group.full_name}`, at: `${homeOfGroup(subject)}.atom` },
       body: (
-        <GroupLayout view={view} subject={subject} tab="projects" heading="Projects">
+        <GroupLayout
+          view={view}
+          subject={subject}
+          tab="projects"
+          heading="Projects"
+          tools={
+            <>
+              <a class="button ghost" href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>
+                Search this group
+              </a>
+              {view.viewer && subject.can('create_subgroup') && (
+                <a class="button" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
+                  New subgroup
+                </a>
+              )}
+              {view.viewer && subject.can('create_project') && (
+                <a class="button primary" href={`${view.links.prefix}/projects/new?namespace_id=${group.id}`}>
+                  New project
+                </a>
+              )}
+            </>
+          }
+        >
           {group.description && <p>{group.description}</p>}
-          <p class="toolbar end">
-            <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>Search this group</a>
-            {view.viewer && subject.can('create_subgroup') && (
-              <a class="button" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
-                New subgroup
-              </a>
-            )}
-            {view.viewer && subject.can('create_project') && (
-              <a class="button primary" href={`${view.links.prefix}/projects/new?namespace_id=${group.id}`}>
-                New project
-              </a>
-            )}
-          </p>
           <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
           <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />

@@ -9,6 +9,7 @@ import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/i
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import { type IssueChanges, updateIssue } from '../../../services/issuables/issues/update.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
+import { Icon } from '../../components/icon.js'
 import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn } from '../../components/issuable/bulk.js'
 import { issueFilterOf, issueFilters, ListHead, requestFilters } from '../../components/issuable/filters.js'
 import { requestList } from '../../components/issuable/request-list.js'
@@ -96,21 +97,38 @@ export const issuesPage = page({
       title: `Issues · ${fullPathOf(subject.project)}`,
       feed: { title: `Issues of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
       body: (
-        <ProjectLayout view={view} subject={subject} tab="issues" heading="Issues">
-          <div class="toolbar end">
-            {view.viewer && (
-              <>
-                <a href={links.page('boards')}>Board</a>
-                <a href={links.page('milestones')}>Milestones</a>
-                <a href={links.page('labels')}>Labels</a>
-              </>
-            )}
-            {subject.can('create_issue') && (
-              <a class="button primary" href={links.page('issues/new')}>
-                New issue
-              </a>
-            )}
-          </div>
+        <ProjectLayout
+          view={view}
+          subject={subject}
+          tab="issues"
+          heading="Issues"
+          tools={
+            <>
+              {view.viewer && (
+                <>
+                  <a class="button ghost" href={links.page('labels')}>
+                    <Icon name="tag" />
+                    Labels
+                  </a>
+                  <a class="button ghost" href={links.page('milestones')}>
+                    <Icon name="milestone" />
+                    Milestones
+                  </a>
+                  <a class="button" href={links.page('boards')}>
+                    <Icon name="columns-3" />
+                    Board
+                  </a>
+                </>
+              )}
+              {subject.can('create_issue') && (
+                <a class="button primary" href={links.page('issues/new')}>
+                  <Icon name="plus" />
+                  New issue
+                </a>
+              )}
+            </>
+          }
+        >
           {await issueList({ ctx, caller, view, source: { project: subject }, given: input, at: links.page('issues'), changeAt })}
         </ProjectLayout>
       ),

@@ -117,7 +117,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
                 </a>
               )}
             </div>
-            <nav class="states" aria-label="State">
+            <nav class="group states" aria-label="State">
               {(
                 [
                   ['opened', 'Open'],

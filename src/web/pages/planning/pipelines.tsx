@@ -38,22 +38,25 @@ export const pipelinesPage = page({
     const filter = { ref: input.ref, sha: input.sha, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listPipelines(ctx, subject, filter)
     const links = projectLinks(view, fullPathOf(subject.project))
+    const scopes = (
+      <nav class="group" aria-label="Kind of pipelines">
+        {[undefined, ...SCOPES].map((scope) => (
+          <a
+            key={scope}
+            class="button"
+            href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }), ...(input.sha && { sha: input.sha }) })}`}
+            {...(scope === input.scope && { 'aria-current': 'page' })}
+          >
+            {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : 'All'}
+          </a>
+        ))}
+      </nav>
+    )
     return {
       title: `Pipelines · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="ci" heading="Pipelines">
+        <ProjectLayout view={view} subject={subject} tab="ci" heading="Pipelines" tools={scopes}>
           {runners && <Prose html={runners} />}
-          <nav class="toolbar" aria-label="Kind of pipelines">
-            {[undefined, ...SCOPES].map((scope) => (
-              <a
-                key={scope}
-                href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }), ...(input.sha && { sha: input.sha }) })}`}
-                {...(scope === input.scope && { 'aria-current': 'page' })}
-              >
-                {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : 'All'}
-              </a>
-            ))}
-          </nav>
           <SearchForm
             action={links.page('pipelines')}
             label="Branch or tag"

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { int, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId } from '../../../http/params.js'
-import { finishAllTodos, finishTodo, listTodos, restoreTodo, restoreTodosOf, type TodoRecord } from '../../../services/issuables/todo-list.js'
+import { finishAllTodos, finishTodo, listTodos, restoreTodo, restoreTodosOf } from '../../../services/issuables/todo-list.js'
 import { ActionButton } from '../../components/form.js'
+import { aboutTodo, todoText } from '../../components/issuable/todo.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { projectLinks } from '../../links.js'
@@ -12,16 +13,6 @@ const PER_PAGE = 20
 const AT = '/dashboard/todos'
 /** The last moment that is a date. */
 const MAX_MOMENT = 8_640_000_000_000_000
-
-const ACTIONS: Record<TodoRecord['todo']['action'], string> = {
-  assigned: 'assigned you',
-  review_requested: 'asked you for a review of',
-  mentioned: 'mentioned you on',
-  directly_addressed: 'addressed you on',
-  marked: 'added',
-  build_failed: 'The pipeline failed for',
-  unmergeable: 'Can no longer be merged:',
-}
 
 const filters = {
   project_id: opt(rowId()),
@@ -80,9 +71,8 @@ export const todosPage = page({
           <Rows empty={isPending ? 'Nothing waits for you.' : 'Nothing is done yet.'}>
             {items.map(({ todo, author, project, note, target }) => {
               const links = projectLinks(view, project.path_with_namespace)
-              const isIssue = 'issue' in target
-              const { iid, title, state: of } = isIssue ? target.issue.issue : target.request.request
-              const to = `${links.page(`${isIssue ? 'issues' : 'merge_requests'}/${iid}`)}${todo.note_id === null ? '' : `#note_${todo.note_id}`}`
+              const { iid, title, state: of, isIssue, page: subpage } = aboutTodo({ todo, target })
+              const to = links.page(subpage)
               return (
                 <Row
                   key={todo.id}
@@ -95,8 +85,7 @@ export const todosPage = page({
                   }
                 >
                   <span>
-                    {todo.action !== 'build_failed' && todo.action !== 'unmergeable' && `${author.id === caller.user.id ? 'You' : author.name} `}
-                    {ACTIONS[todo.action]}{' '}
+                    {todoText(caller.user, { todo, author })}{' '}
                     <a href={to} class="title" data-row>
                       <strong>{title}</strong>
                     </a>{' '}

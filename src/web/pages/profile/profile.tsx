@@ -50,7 +50,7 @@ export const profilePage = page({
           <FormTag view={view} action={AT} method="PUT" files>
             <FormFaults view={view} />
             <div class="row start">
-              <Avatar view={view} user={user} size={64} />
+              <Avatar view={view} user={user} size="huge" />
               <PictureField {...f.avatar} />
             </div>
             <Field {...f.name} label="Name" value={user.name} autocomplete="name" />

@@ -1,13 +1,14 @@
 import type { MergeRequestSubject } from '../../../access/merge-requests.js'
 import { withoutDraftMark } from '../../../rules/draft.js'
+import { Icon } from '../../components/icon.js'
 import { Badge } from '../../components/list.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
 
 const STATES = {
-  opened: ['Open', 'success'],
-  closed: ['Closed', 'danger'],
-  merged: ['Merged', 'merged'],
+  opened: ['Open', 'success', 'git-pull-request'],
+  closed: ['Closed', 'danger', 'git-pull-request-closed'],
+  merged: ['Merged', 'merged', 'git-merge'],
 } as const
 
 export interface HeadProps {
@@ -23,23 +24,30 @@ export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
   const { request } = subject
   const at = view.links.prefix + addressOf(subject)
   const isDraft = withoutDraftMark(request.title) !== request.title
+  const [word, kind, icon] = STATES[request.state]
   const threads = request.unresolved_discussions_count
   return (
     <>
-      <div class="toolbar title-line">
+      <div class="heading">
         <h1>
           {request.title} <span class="dim">!{request.iid}</span>
         </h1>
         {subject.may('update_merge_request') && (
-          <a class="button last" href={`${at}/edit`}>
+          <a class="button" href={`${at}/edit`}>
             Edit
           </a>
         )}
       </div>
-      <p class="dim">
-        <Badge kind={STATES[request.state][1]}>{STATES[request.state][0]}</Badge>{' '}
-        {isDraft && request.state === 'opened' && <Badge kind="waiting">Draft</Badge>} <code>{request.source_branch}</code> →{' '}
-        <code>{request.target_branch}</code>
+      <div class="line below dim">
+        <Badge kind={kind} icon={icon} large>
+          {word}
+        </Badge>{' '}
+        {isDraft && request.state === 'opened' && (
+          <Badge kind="waiting" icon="git-pull-request-draft" large>
+            Draft
+          </Badge>
+        )}{' '}
+        <code class="ref">{request.source_branch}</code> into <code class="ref">{request.target_branch}</code>
         {threads > 0 && (
           <>
             {' · '}
@@ -52,17 +60,18 @@ export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
             <a href={`${at}#review`}>{drafts === 1 ? '1 comment waits in your review' : `${drafts} comments wait in your review`}</a>
           </>
         )}
-      </p>
+      </div>
       <nav class="tabs" aria-label="Merge request">
         {(
           [
-            ['', 'Overview'],
-            ['/commits', 'Commits'],
-            ['/diffs', `Changes ${request.changes_count}`],
+            ['', 'Overview', 'message-square', request.user_notes_count],
+            ['/commits', 'Commits', 'git-commit-horizontal', null],
+            ['/diffs', 'Changes', 'file', request.changes_count],
           ] as const
-        ).map(([name, label]) => (
+        ).map(([name, label, icon, count]) => (
           <a key={name} href={at + name} {...(name === tab && { 'aria-current': 'page' })}>
-            {label}
+            <Icon name={icon} />
+            {label} {count ? <span class="count">{count}</span> : null}
           </a>
         ))}
       </nav>

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { findMergeRequestFor } from '../../../access/merge-requests.js'
 import { fullPathOf, onProjectSignedIn } from '../../../access/rules.js'
 import { type MergeRequestChanges, updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
+import { Icon } from '../../components/icon.js'
 import { bulkUpdate, changeEach, changesIn, chosenIids, peopleIn } from '../../components/issuable/bulk.js'
 import { requestFilters } from '../../components/issuable/filters.js'
 import { requestList } from '../../components/issuable/request-list.js'
@@ -23,14 +24,20 @@ export const mergeRequestsPage = page({
       title: `Merge requests · ${fullPathOf(subject.project)}`,
       feed: { title: `Merge requests of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
       body: (
-        <ProjectLayout view={view} subject={subject} tab="merge_requests" heading="Merge requests">
-          <div class="toolbar end">
-            {subject.can('create_merge_request') && (
+        <ProjectLayout
+          view={view}
+          subject={subject}
+          tab="merge_requests"
+          heading="Merge requests"
+          tools={
+            subject.can('create_merge_request') && (
               <a class="button primary" href={links.page('merge_requests/new')}>
+                <Icon name="plus" />
                 New merge request
               </a>
-            )}
-          </div>
+            )
+          }
+        >
           {await requestList({ ctx, caller, view, source: { project: subject }, given: input, at, scope: 'all', changeAt })}
         </ProjectLayout>
       ),

@@ -14,6 +14,7 @@ import { completeMergeRequest, type SingleMergeRequest } from '../../../services
 import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
+import { Icon } from '../../components/icon.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { inUrl } from '../../links.js'
@@ -43,10 +44,12 @@ export async function loadMerging(ctx: Context, caller: SignedIn, subject: Merge
   return { record, approvals, branches, messages: { merge, squash } }
 }
 
+const CHECK_ICONS = { done: 'circle-check', missing: 'circle-x', waiting: 'clock', info: 'circle-dot' } as const
+
 /** A thing that must hold before a merge, or that is good to know. */
 const Check = ({ state, children }: { state: 'done' | 'missing' | 'waiting' | 'info'; children: ComponentChildren }) => (
   <li class={state}>
-    <span aria-hidden="true">{{ done: '✓', missing: '✕', waiting: '…', info: '•' }[state]}</span>
+    <Icon name={CHECK_ICONS[state]} />
     <span class="hidden">{{ done: 'Done: ', missing: 'Missing: ', waiting: 'Waiting: ', info: '' }[state]}</span>
     <div>{children}</div>
   </li>
@@ -87,15 +90,18 @@ function Open(props: BoxProps) {
   return (
     <>
       <h2 class="head">
+        <span class={status === 'mergeable' ? 'success' : 'waiting'}>
+          <Icon name={status === 'mergeable' ? 'circle-check' : 'clock'} />
+        </span>
         {deferred
           ? 'This is merged when its pipeline succeeds'
           : status === 'mergeable' && !can_merge
             ? 'This is ready to be merged'
             : (HEADINGS[status] ?? 'This cannot be merged yet')}
       </h2>
-      <div class="note">
+      <Checks {...props} />
+      <div class="act">
         <FormFaults view={view} />
-        <Checks {...props} />
         {request.merge_error && <p class="flash alert">{request.merge_error}</p>}
         {deferred ? (
           <>

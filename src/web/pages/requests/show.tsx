@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { fullPathOf } from '../../../access/rules.js'
 import { paging } from '../../../http/params.js'
@@ -23,6 +24,7 @@ import { Labels } from '../../components/issuable/labels.js'
 import { withTaskButtons } from '../../components/issuable/tasks.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
+import { Avatar } from '../../components/people/avatar.js'
 import { PersonLink } from '../../components/people/person-link.js'
 import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
@@ -60,6 +62,8 @@ export const mergeRequestPage = page({
     const isOpen = request.state === 'opened'
     const mayUpdate = subject.may('update_merge_request')
     const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null
+    const toggleAt = subject.may('award_emoji') ? `${at}/toggle_award_emoji` : null
+    const reactions = <Reactions view={view} awards={awards.items} toggleAt={toggleAt} />
     const unresolved = discussions.filter(isUnresolved)
     const f = fieldsOf(view, newComment)
     return {
@@ -84,9 +88,10 @@ export const mergeRequestPage = page({
                       {request.task_completed_count} of {request.task_count} tasks are done.
                     </p>
                   )}
+                  {reactions}
                 </section>
               )}
-              <Reactions view={view} awards={awards.items} toggleAt={subject.may('award_emoji') ? `${at}/toggle_award_emoji` : null} />
+              {!html && reactions}
               <MergeBox view={view} subject={subject} {...merging} />
               <ReviewBox
                 view={view}
@@ -94,9 +99,13 @@ export const mergeRequestPage = page({
                 drafts={drafts}
                 mayApprove={merging.approvals.user_can_approve && !merging.approvals.user_has_approved}
               />
-              <div class="toolbar">
-                <h2>Discussion</h2>
-                {unresolved[0] && <a href={`#discussion_${unresolved[0].id}`}>First unresolved thread</a>}
+              <div class="heading">
+                <h2>Activity</h2>
+                {unresolved[0] && (
+                  <a class="button ghost" href={`#discussion_${unresolved[0].id}`}>
+                    First unresolved thread
+                  </a>
+                )}
               </div>
               <SelectedSuggestions view={view} {...parts} />
               <Discussions view={view} discussions={discussions} {...parts} />
@@ -124,44 +133,55 @@ export const mergeRequestPage = page({
               )}
             </div>
             <aside>
-              <h2>Author</h2>
-              <p>
-                <PersonLink view={view} user={author} />, <Time at={request.created_at} />
-              </p>
-              <h2>Assignee</h2>
-              <p>
-                <PersonLink view={view} user={assignee} />
-              </p>
-              <h2>Reviewer</h2>
-              <p>
-                <PersonLink view={view} user={reviewer} />
-              </p>
-              <h2>Approved by</h2>
-              <p>
-                {merging.approvals.approvers.length > 0 ? (
-                  merging.approvals.approvers.map(({ name }) => name).join(', ')
-                ) : (
-                  <span class="dim">none</span>
-                )}
-              </p>
+              <Section title="Author">
+                <p class="line">
+                  <Avatar view={view} user={author} size="small" />
+                  <PersonLink view={view} user={author} />
+                  <span class="dim">
+                    <Time at={request.created_at} />
+                  </span>
+                </p>
+              </Section>
+              <Section title="Reviewer">
+                <p class="line">
+                  {reviewer && <Avatar view={view} user={reviewer} size="small" />}
+                  <PersonLink view={view} user={reviewer} />
+                </p>
+              </Section>
+              <Section title="Assignee">
+                <p class="line">
+                  {assignee && <Avatar view={view} user={assignee} size="small" />}
+                  <PersonLink view={view} user={assignee} />
+                </p>
+              </Section>
+              <Section title="Approved by">
+                <p>
+                  {merging.approvals.approvers.length > 0 ? (
+                    merging.approvals.approvers.map(({ name }) => name).join(', ')
+                  ) : (
+                    <span class="dim">none</span>
+                  )}
+                </p>
+              </Section>
               {head_pipeline && (
-                <>
-                  <h2>Pipeline</h2>
+                <Section title="Pipeline">
                   <p>
                     <PipelineBadge state={head_pipeline.status} />
                   </p>
-                </>
+                </Section>
               )}
-              <h2>Labels</h2>
-              <p>
-                {labels.length > 0 ? (
-                  <Labels labels={labels} at={projectLinks(view, fullPathOf(subject.project)).page('merge_requests')} />
-                ) : (
-                  <span class="dim">none</span>
-                )}
-              </p>
-              <h2>Milestone</h2>
-              <p>{milestone ? milestone.title : <span class="dim">none</span>}</p>
+              <Section title="Labels">
+                <p class="labels">
+                  {labels.length > 0 ? (
+                    <Labels labels={labels} at={projectLinks(view, fullPathOf(subject.project)).page('merge_requests')} />
+                  ) : (
+                    <span class="dim">none</span>
+                  )}
+                </p>
+              </Section>
+              <Section title="Milestone">
+                <p>{milestone ? milestone.title : <span class="dim">none</span>}</p>
+              </Section>
             </aside>
           </div>
         </ProjectLayout>
@@ -169,6 +189,13 @@ export const mergeRequestPage = page({
     }
   },
 })
+
+const Section = ({ title, children }: { title: string; children: ComponentChildren }) => (
+  <section>
+    <h2>{title}</h2>
+    {children}
+  </section>
+)
 
 /** The box of the merge alone, which the script asks for to keep the page up to date. */
 export const mergeWidget = page({

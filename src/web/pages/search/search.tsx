@@ -19,7 +19,7 @@ import { CommitText } from '../../components/files/commit.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Marked } from '../../components/marked.js'
 import { Avatar } from '../../components/people/avatar.js'
-import { ProjectRows, projectsOf } from '../../components/projects/project-rows.js'
+import { listedProjects, ProjectRows } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -105,7 +105,7 @@ async function projectResults(search: Search, group?: GroupSubject): Promise<Fou
   const { ctx, caller, view, text } = search
   const of = group ? { group: { id: group.group.id, subgroups: true, shared: false } } : {}
   const { items, total } = await listProjects(ctx, caller, { words: text, order_by: 'last_activity_at', sort: 'desc', ...ofPage(search), ...of })
-  return { body: <ProjectRows view={view} projects={await projectsOf(ctx, caller.user, items)} empty={NONE} />, total }
+  return { body: <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty={NONE} />, total }
 }
 
 async function groupResults(search: Search): Promise<Found> {
@@ -138,7 +138,7 @@ async function userResults(search: Search): Promise<Found> {
         return user ? (
           <Row key={id}>
             <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
-              <Avatar view={view} user={user} size={24} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
+              <Avatar view={view} user={user} /> <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
             </a>
           </Row>
         ) : (

@@ -25,9 +25,8 @@ const ofGroup = (at: string, to: string) =>
 
 /** Other addresses of the original, and those that forms are sent to, which somebody may open. */
 export const otherAddresses = [
-  moved('/projects', '/dashboard'),
+  moved('/projects', '/dashboard/projects'),
   moved('/groups', '/dashboard/groups'),
-  moved('/dashboard/projects', '/dashboard'),
   ofProject('settings/members', 'project_members'),
   ofProject('settings/repository', 'protected_branches'),
   ofProject('settings/integrations', 'hooks'),

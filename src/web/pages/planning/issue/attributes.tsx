@@ -8,6 +8,7 @@ import type { IssueRecord } from '../../../../services/issuables/issues/list.js'
 import { Checkbox, Field, FormTag, SelectField, Submit } from '../../../components/form.js'
 import { type Choices, Suggestions } from '../../../components/issuable/choices.js'
 import { LabelFields, Labels, labelNames } from '../../../components/issuable/labels.js'
+import { Avatar } from '../../../components/people/avatar.js'
 import { PersonLink } from '../../../components/people/person-link.js'
 import { type Fields, fieldsOf } from '../../../fields.js'
 import { inUrl, projectLinks } from '../../../links.js'
@@ -15,10 +16,10 @@ import type { PageView } from '../../../page.js'
 import { addressOf } from './address.js'
 
 export const Section = ({ title, children }: { title: string; children: ComponentChildren }) => (
-  <>
+  <section>
     <h2>{title}</h2>
     {children}
-  </>
+  </section>
 )
 
 interface AttributesProps {
@@ -55,12 +56,13 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
   return (
     <>
       <Section title="Assignee">
-        <p>
+        <p class="line">
+          {assignee && <Avatar view={view} user={assignee} size="small" />}
           <PersonLink view={view} user={assignee} />
         </p>
       </Section>
       <Section title="Labels">
-        <p>{names.length > 0 ? <Labels labels={shown} at={links.page('issues')} /> : none}</p>
+        <p class="labels">{names.length > 0 ? <Labels labels={shown} at={links.page('issues')} /> : none}</p>
       </Section>
       <Section title="Milestone">
         <p>{milestone ? view.viewer ? <a href={`${milestoneAt}/${milestone.iid}`}>{milestone.title}</a> : milestone.title : none}</p>

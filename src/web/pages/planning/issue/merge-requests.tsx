@@ -6,7 +6,7 @@ import { orDefault } from '../../../../http/params.js'
 import { issueBranchName } from '../../../../rules/issue-branch.js'
 import type { listRelated } from '../../../../services/issuables/merge-requests/reading/of-issue.js'
 import { Field, FormTag, Submit } from '../../../components/form.js'
-import { Badge } from '../../../components/list.js'
+import { StateIcon } from '../../../components/list.js'
 import { fieldsOf } from '../../../fields.js'
 import { projectLinks } from '../../../links.js'
 import type { PageView } from '../../../page.js'
@@ -24,6 +24,13 @@ interface RelatedProps {
 
 export const newRequest = z.object({ branch_name: orDefault(documented.filled(), ''), ref: orDefault(documented.filled(), '') })
 
+const ICONS = {
+  opened: { icon: 'git-pull-request', kind: 'success' },
+  merged: { icon: 'git-merge', kind: 'merged' },
+  closed: { icon: 'git-pull-request-closed', kind: 'danger' },
+  locked: { icon: 'git-merge', kind: 'waiting' },
+} as const
+
 export function RelatedRequests({ view, subject, related, mayCreate }: RelatedProps) {
   if (related.length === 0 && !mayCreate) return null
   const { issue, project } = subject
@@ -35,6 +42,7 @@ export function RelatedRequests({ view, subject, related, mayCreate }: RelatedPr
         <ul class="rows">
           {related.map(({ request, path }) => (
             <li key={request.id}>
+              <StateIcon {...ICONS[request.state]} label={request.state} />
               <div class="what">
                 <span>
                   <a href={projectLinks(view, path).page(`merge_requests/${request.iid}`)}>{request.title}</a>{' '}
@@ -43,7 +51,6 @@ export function RelatedRequests({ view, subject, related, mayCreate }: RelatedPr
                   </span>
                 </span>
               </div>
-              <Badge kind={request.state === 'opened' ? 'success' : request.state === 'merged' ? 'merged' : 'danger'}>{request.state}</Badge>
             </li>
           ))}
         </ul>

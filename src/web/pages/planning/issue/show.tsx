@@ -59,6 +59,8 @@ export const issuePage = page({
     const { issue, author } = record
     const at = addressOf(subject)
     const mayUpdate = reader !== null && subject.may('update_issue')
+    const toggleAt = reader && subject.can('award_emoji') ? `${at}/toggle_award_emoji` : null
+    const reactions = <Reactions view={view} awards={awards.items} toggleAt={toggleAt} />
     const ticked = mayUpdate && html ? withTaskButtons(html, issue.task_count) : null
     return {
       title: `${issue.title} (#${issue.iid}) · ${fullPathOf(subject.project)}`,
@@ -75,12 +77,27 @@ export const issuePage = page({
               </a>
             )}
           </div>
-          <p class="dim">
-            <Badge kind={issue.state === 'opened' ? 'success' : ''}>{issue.state === 'opened' ? 'Open' : 'Closed'}</Badge>{' '}
-            {issue.confidential && <Badge kind="waiting">confidential</Badge>} {issue.discussion_locked && <Badge>locked</Badge>} opened by{' '}
-            <PersonLink view={view} user={author} />, <Time at={issue.created_at} />
-            {issue.task_count > 0 && ` · ${issue.task_completed_count} of ${issue.task_count} tasks done`}
-          </p>
+          <div class="line below dim">
+            {issue.state === 'opened' ? (
+              <Badge kind="success" icon="circle-dot" large>
+                Open
+              </Badge>
+            ) : (
+              <Badge kind="merged" icon="circle-check" large>
+                Closed
+              </Badge>
+            )}
+            {issue.confidential && <Badge kind="waiting">confidential</Badge>}
+            {issue.discussion_locked && <Badge>locked</Badge>}
+            <Avatar view={view} user={author} size="small" />
+            <span>
+              <strong class="quiet-name">
+                <PersonLink view={view} user={author} />
+              </strong>{' '}
+              opened this <Time at={issue.created_at} />
+              {issue.task_count > 0 && ` · ${issue.task_completed_count} of ${issue.task_count} tasks done`}
+            </span>
+          </div>
           <FormFaults view={view} />
           <div class="with-aside">
             <div>
@@ -94,11 +111,12 @@ export const issuePage = page({
                       <Prose html={ticked} />
                     </FormTag>
                   )}
+                  {reactions}
                 </section>
               )}
-              <Reactions view={view} awards={awards.items} toggleAt={reader && subject.can('award_emoji') ? `${at}/toggle_award_emoji` : null} />
+              {!html && reactions}
               <RelatedRequests view={view} subject={subject} related={related.items} mayCreate={reader !== null && mayBranch(subject)} />
-              <h2>Discussion</h2>
+              <h2>Activity</h2>
               {!reader && (
                 <p class="empty">
                   <a href={`${view.links.prefix}/users/sign_in?${new URLSearchParams({ return_to: at })}`}>Sign in</a> to read and to take part.
@@ -132,16 +150,18 @@ export const issuePage = page({
             <aside>
               <Attributes view={view} subject={subject} record={record} choices={choices} mayUpdate={mayUpdate} />
               <TimeTracking view={view} subject={subject} mayUpdate={mayUpdate} />
-              <h2>Participants</h2>
-              <p class="people">
-                {participants.items.map((user) => (
-                  <a key={user.id} href={`${view.links.prefix}/${inUrl(user.username)}`} title={user.name}>
-                    <Avatar view={view} user={user} size={24} />
-                    <span class="hidden">{user.name}</span>
-                  </a>
-                ))}
-                {participants.total > MAX_SHOWN && <span class="dim"> and {participants.total - MAX_SHOWN} more</span>}
-              </p>
+              <section>
+                <h2>Participants</h2>
+                <p class="people">
+                  {participants.items.map((user) => (
+                    <a key={user.id} href={`${view.links.prefix}/${inUrl(user.username)}`} title={user.name}>
+                      <Avatar view={view} user={user} size="large" />
+                      <span class="hidden">{user.name}</span>
+                    </a>
+                  ))}
+                  {participants.total > MAX_SHOWN && <span class="dim"> and {participants.total - MAX_SHOWN} more</span>}
+                </p>
+              </section>
               {reader && (
                 <div class="toolbar">
                   <ActionButton
