@@ -1,7 +1,7 @@
 // The page script. Every page works without it: it only saves steps.
 
 // Errors are reported where the page says so, five of a page at most.
-const { errors: errorsAt, diagrams: diagramsAt } = document.currentScript?.dataset ?? {}
+const { errors: errorsAt, diagrams: diagramsAt, finders: findersAt } = document.currentScript?.dataset ?? {}
 if (errorsAt) {
   let left = 5
   const report = (message, { source = '', line = 0, column = 0, stack = '' }) => {
@@ -127,16 +127,45 @@ addEventListener('click', (event) => {
   location.hash = `L${first}-${last}`
 })
 
-// Keys that elements name: `/` for the search, `t` for files, `y` for the address that stays; after `g`, what waits.
+// Keys that elements name: `/` for the search, `t` for files, `w` for branches, `y` for the address that stays, `?` for all
+// of them; after `g`, what waits.
 let isGoing = false
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select, [contenteditable]')) return
+  if (document.querySelector('dialog[open]')) return
   const named = document.querySelector(`[data-${isGoing ? 'go' : 'key'}="${CSS.escape(event.key)}"]`)
   isGoing = event.key === 'g'
+  if (event.key === '?' && findersAt) void import(findersAt).then(({ showKeys }) => showKeys())
   if (!named) return
   event.preventDefault()
-  if (named.matches('input')) named.focus()
+  if (named.matches('input')) named.select()
   else named.click()
+  // not only once the menu says that it is open, so that no letter is lost
+  if (named.matches('summary')) named.parentElement.querySelector('input')?.focus()
+})
+
+// What is looked for is offered while it is typed: files, branches and tags, and what the search finds.
+addEventListener('focusin', ({ target }) => {
+  if (findersAt && target.matches?.('input[data-finder]')) void import(findersAt).then(({ attach }) => attach(target))
+})
+document.querySelector('[autofocus][data-finder]')?.dispatchEvent(new Event('focusin', { bubbles: true }))
+addEventListener('toggle', ({ target }) => target.open && target.querySelector('input[data-finder]')?.focus(), true)
+addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[data-files]')
+  if (!link || !findersAt || event.ctrlKey || event.metaKey || event.shiftKey) return
+  event.preventDefault()
+  // the field is there at once, so that no letter is lost
+  const dialog = Object.assign(document.createElement('dialog'), { className: 'finder' })
+  const form = Object.assign(document.createElement('form'), { action: link.href })
+  const field = Object.assign(document.createElement('input'), { name: 'search', placeholder: 'Find a file', ariaLabel: 'Find a file' })
+  field.dataset.finder = 'files'
+  dialog.ariaLabel = 'Find a file'
+  form.append(field)
+  dialog.append(form)
+  document.body.append(dialog)
+  dialog.addEventListener('close', () => dialog.remove())
+  dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close())
+  dialog.showModal()
 })
 
 // A typed text is not lost by a wrong click.

@@ -16,7 +16,14 @@ export function Header({ view, waiting }: { view: PageView; waiting: Waiting | n
         </a>
         <search class="grow">
           <form method="get" action={links.prefix + searchAt} class="find">
-            <input name="search" type="search" placeholder={searchLabel} aria-label={searchLabel} data-key="/" />
+            <input
+              name="search"
+              type="search"
+              placeholder={searchLabel}
+              aria-label={searchLabel}
+              data-key="/"
+              data-finder={`${links.prefix}${searchAt}/suggestions`}
+            />
           </form>
         </search>
         <a href={`${links.prefix}/explore`}>Explore</a>

@@ -17,10 +17,10 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { MAX_EDITED } from './edit.js'
+import { FindFile, RefSwitch } from './finders.js'
 import { Outline } from './outline.js'
 import { renderFile } from './readme.js'
 import { changesSoon, entryAt, type Place, placeOf } from './revision.js'
-import { RefSwitch } from './tree.js'
 
 /** Larger files, and those with more lines, are shown by their raw text alone. */
 const MAX_BYTES = 1024 * 1024
@@ -109,6 +109,9 @@ async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, pat
 const Toolbar = ({ place }: { place: Place }) => (
   <div class="toolbar">
     <RefSwitch place={place} page="blob" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="blob" />
+    <span class="last">
+      <FindFile place={place} />
+    </span>
   </div>
 )
 

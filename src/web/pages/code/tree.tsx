@@ -24,6 +24,7 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
+import { FindFile, RefSwitch } from './finders.js'
 import { ReadmeBox, readmeIn } from './readme.js'
 import { changesSoon, entryAt, type Place, placeOf } from './revision.js'
 
@@ -163,19 +164,6 @@ function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryPro
   )
 }
 
-/** Switches to another branch or tag, without a script: a form whose page leads on. */
-export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' | 'find_file' | 'graphs' | 'network' }) {
-  const { links, ref, path } = place
-  return (
-    <span class="switch">
-      <Icon name="git-branch" /> <strong>{/^[0-9a-f]{40}$/.test(ref) ? shortId(ref) : ref}</strong>{' '}
-      <a href={`${links.page('refs/switch')}?${new URLSearchParams({ destination: name, path })}`} aria-label="Switch branch or tag">
-        Switch
-      </a>
-    </span>
-  )
-}
-
 export const treePage = page({
   at: 'P/-/tree/*',
   access: onProject('download_code'),
@@ -192,9 +180,7 @@ export const treePage = page({
         <ProjectLayout view={view} subject={subject} tab="code" heading={`Files in ${place.path || place.ref}`}>
           <div class="toolbar">
             <RefSwitch place={place} page="tree" /> <PathLinks links={place.links} revision={place.ref} path={place.path} last="tree" />
-            <a href={place.links.findFile(place.ref)} data-key="t">
-              Find file
-            </a>
+            <FindFile place={place} />
             <NewFile subject={subject} place={place} />
           </div>
           {await folder(ctx, subject, view, place, input.page)}
@@ -386,9 +372,7 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
         <RefSwitch place={place} page="tree" />
         <a href={place.links.page('branches')}>{heads.total === 1 ? '1 branch' : `${heads.total} branches`}</a>
         <a href={place.links.page('tags')}>{tags.total === 1 ? '1 tag' : `${tags.total} tags`}</a>
-        <a href={place.links.findFile(place.ref)} data-key="t">
-          Find file
-        </a>
+        <FindFile place={place} />
         <NewFile subject={subject} place={place} />
       </div>
       {await folder(ctx, subject, view, place, 1)}
