@@ -7,7 +7,7 @@ import type { AccessState } from './access/state.js'
 import type { Config } from './config.js'
 import type { Database, Transaction } from './db/client.js'
 import type { MergeIntent } from './db/schema/index.js'
-import type { Commit, Git, GitRepository, Oid, RefUpdate } from './git/types.js'
+import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
 import type { RenderedCache } from './http/rendered-cache.js'
 import type { JobOptions } from './jobs/enqueue.js'
 import type { Jobs } from './jobs/jobs.js'
@@ -28,6 +28,7 @@ import type { PipelineState } from './rules/pipeline-states.js'
 import type { ExternalPictures } from './services/core/external-pictures.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
+import type { LastChangesWalk } from './services/repository/last-changes.js'
 
 /** The API call that work is done for. */
 export interface Origin {
@@ -121,7 +122,7 @@ interface ErrorReports {
 interface Caches {
   archives: FileCache
   /** The commits that last changed the entries of a folder, by project, commit and path. */
-  lastChanges: LRUCache<string, Promise<ReadonlyMap<string, Commit>>>
+  lastChanges: LRUCache<string, LastChangesWalk>
   /** Changes as pages show them, by what makes them. */
   changes: LRUCache<string, { bytes: Buffer; icons: ReadonlySet<string> }>
   /** The rows of diffs of files, by what makes them. */

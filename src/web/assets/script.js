@@ -36,6 +36,8 @@ function ago(moment) {
 function prepare(part) {
   for (const time of part.querySelectorAll('time[datetime]')) time.textContent = ago(Date.parse(time.dateTime))
   for (const box of part.querySelectorAll('.prose pre, .prose table')) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0
+  // shown only where they work
+  if (navigator.clipboard) for (const button of part.querySelectorAll('[data-copy], [data-copy-from]')) button.hidden = false
   const diagrams = part.querySelectorAll('code.language-mermaid')
   if (diagramsAt && diagrams.length > 0) void import(diagramsAt).then(({ watch }) => watch(diagrams))
 }
@@ -47,20 +49,32 @@ for (const tab of document.querySelectorAll('.tabs [aria-current], .side [aria-c
   tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2
 }
 
-// Copy buttons are shown only where they work.
-for (const button of document.querySelectorAll('[data-copy]')) {
-  if (!navigator.clipboard) continue
-  button.hidden = false
-  button.addEventListener('click', async () => {
-    const source = document.getElementById(button.dataset.copy)
-    await navigator.clipboard.writeText(source.value ?? source.textContent)
-    const label = button.textContent
-    button.textContent = 'Copied'
-    setTimeout(() => {
-      button.textContent = label
-    }, 2_000)
-  })
-}
+// Copies the text of an element, what is at an address, or the lines that are chosen.
+const labels = new WeakMap()
+addEventListener('click', async ({ target }) => {
+  const button = target.closest?.('[data-copy], [data-copy-from], [data-copy-lines]')
+  if (!button) return
+  const { copy, copyFrom } = button.dataset
+  const source = copy && document.getElementById(copy)
+  const lines = () => [...document.querySelectorAll('tr.chosen .code')].map(({ textContent }) => textContent.replace(/\n$/, '')).join('\n')
+  const fetched = async () => {
+    const answer = await fetch(copyFrom)
+    if (!answer.ok) throw new Error(String(answer.status))
+    return answer.text()
+  }
+  if (!labels.has(button)) labels.set(button, { ariaLabel: button.ariaLabel, nodes: [...button.childNodes] })
+  const { ariaLabel, nodes } = labels.get(button)
+  const said = await (async () => {
+    await navigator.clipboard.writeText(source ? (source.value ?? source.textContent.trim()) : copyFrom ? await fetched() : lines())
+    return 'Copied'
+  })().catch(() => 'Not copied')
+  button.replaceChildren(said)
+  button.ariaLabel = null
+  setTimeout(() => {
+    button.replaceChildren(...nodes)
+    button.ariaLabel = ariaLabel
+  }, 2_000)
+})
 
 // Security keys and passkeys: their forms are shown only where the browser has what they need.
 for (const form of document.querySelectorAll('form[data-key]')) {
@@ -103,6 +117,8 @@ const LINES = /^#L(\d+)(?:-L?(\d+))?$/
 function markLines() {
   for (const line of document.querySelectorAll('tr.chosen')) line.classList.remove('chosen')
   const [, from, to = from] = LINES.exec(location.hash) ?? []
+  const copy = document.querySelector('[data-copy-lines]')
+  if (copy) copy.hidden = !from || !navigator.clipboard
   if (!from) return
   const [first, last] = [Number(from), Number(to)].sort((a, b) => a - b)
   for (let at = first; at <= last && at < first + 50_000; at++) document.getElementById(`L${at}`)?.classList.add('chosen')
@@ -141,7 +157,7 @@ addEventListener('keydown', (event) => {
   if (named.matches('input')) named.select()
   else named.click()
   // not only once the menu says that it is open, so that no letter is lost
-  if (named.matches('summary')) named.parentElement.querySelector('input')?.focus()
+  if (named.matches('summary')) named.parentElement.querySelector('input[data-finder]')?.focus()
 })
 
 // What is looked for is offered while it is typed: files, branches and tags, and what the search finds.

@@ -3,13 +3,15 @@ import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
+import type { Commit } from '../../../git/types.js'
 import { bool, oneOf, opt, str } from '../../../http/params.js'
 import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
+import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
 import { IGNORED_REVISIONS, ignoredRevisions } from '../../../services/repository/blame.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
-import { sizeText } from '../../components/facts.js'
-import { anyHidden, Lines, LineTable, PathLinks, shortId } from '../../components/files/code.js'
+import { counted, sizeText } from '../../components/facts.js'
+import { Author, anyHidden, CopyButton, Lines, LineTable, PathLinks, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { CsvTable } from '../../components/files/csv.js'
 import { CodeCell, HiddenNotice, Prose } from '../../components/markup.js'
@@ -20,7 +22,7 @@ import { MAX_EDITED } from './edit.js'
 import { FindFile, RefSwitch } from './finders.js'
 import { Outline } from './outline.js'
 import { renderFile } from './readme.js'
-import { changesSoon, entryAt, type Place, placeOf } from './revision.js'
+import { changesSoon, entryAt, type Place, placeOf, refreshed } from './revision.js'
 
 /** Larger files, and those with more lines, are shown by their raw text alone. */
 const MAX_BYTES = 1024 * 1024
@@ -130,7 +132,7 @@ export const blobPage = page({
     const [hasTable, hasDrawing] = [TABLE.test(path), DRAWING.test(path)]
     const hasRich = isMarkdown(path) || hasTable || hasDrawing
     const isRich = hasRich && input.viewer !== 'simple' && !input.plain
-    const [shown, changes] = await Promise.all([
+    const [shown, { changes, isComplete }] = await Promise.all([
       contentOf(ctx, place, entry, size),
       changesSoon(ctx, subject, commit.oid, path.split('/').slice(0, -1).join('/')),
     ])
@@ -153,7 +155,7 @@ export const blobPage = page({
           <Toolbar place={place} />
           <div class="box file">
             <div class="head">
-              <span class="grow">
+              <span class="grow" id="last-change" {...(change ? {} : refreshed(view, isComplete))}>
                 {change && (
                   <>
                     <a href={links.commit(change.oid)} class="title">
@@ -166,7 +168,7 @@ export const blobPage = page({
                 )}
               </span>
               <span class="dim">
-                {shown.kind === 'text' && `${shown.lines.length} lines, `}
+                {shown.kind === 'text' && `${counted(shown.lines.length, 'line')}, `}
                 {sizeText(size)}
                 {entry.mode === '100755' && ', executable'}
                 {' · '}
@@ -186,6 +188,7 @@ export const blobPage = page({
                 {' · '}
                 {shown.kind === 'text' && (
                   <>
+                    <CopyButton label="Copy the file" from={links.raw(ref, path)} /> <CopyLines />
                     <a href={links.blame(ref, path)}>Blame</a>
                     {' · '}
                   </>
@@ -209,6 +212,13 @@ export const blobPage = page({
     }
   },
 })
+
+/** Shown by the script while lines are chosen. */
+const CopyLines = () => (
+  <button type="button" class="copy" data-copy-lines hidden>
+    Copy lines
+  </button>
+)
 
 const Picture = ({ place: { links, ref, path } }: { place: Place }) => (
   <p class="picture">
@@ -265,6 +275,10 @@ export const blamePage = page({
       `${links.blame(revision, file)}${without ? '' : '?ignore_revs=false'}`
     const oids = [...new Set(groups.map(({ oid }) => oid))]
     const commits = new Map((await repository.commits(oids)).flatMap((one) => (one ? [[one.oid, one] as const] : [])))
+    const users = await findUsersByAddress(
+      ctx,
+      [...commits.values()].map(({ author }) => author.email),
+    )
     const starts = new Map(groups.map((group) => [group.start, group]))
     return {
       title: `Blame of ${path} · ${fullPathOf(subject.project)}`,
@@ -305,12 +319,13 @@ export const blamePage = page({
                 return (
                   <tr id={`L${i + 1}`} key={i + 1} class={group ? 'first' : ''}>
                     {group && (
-                      <td class="by" rowspan={group.count}>
+                      <td class={`by ${change ? ageOf(change, view.now) : ''}`} rowspan={group.count}>
                         {change && (
                           <>
                             <span class="dim">
                               <Time at={momentOf(change.author)} />
                             </span>{' '}
+                            <Author view={view} commit={change} users={users} />{' '}
                             <a href={links.commit(change.oid)} title={`${change.author.name}: ${titleOf(change)}`}>
                               {titleOf(change)}
                             </a>{' '}
@@ -338,6 +353,15 @@ export const blamePage = page({
     }
   },
 })
+
+/** Days up to which a change is as young as its class says: the younger, the stronger the mark at its side. */
+const AGES = [30, 180, 365, 3 * 365]
+
+function ageOf({ author }: Commit, now: Date): string {
+  const days = (now.getTime() / 1000 - author.seconds) / 86_400
+  const age = AGES.findIndex((limit) => days < limit)
+  return `age-${age < 0 ? AGES.length : age}`
+}
 
 /** Milliseconds that a blame may take; the lines found until then are shown. */
 const BLAME_MS = 10_000

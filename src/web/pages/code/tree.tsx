@@ -15,7 +15,7 @@ import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
 import { licenseOf } from '../../../services/repository/license.js'
 import { counted } from '../../components/facts.js'
-import { ArchiveLinks, Author, PathLinks, PipelineBadge, shortId } from '../../components/files/code.js'
+import { ArchiveLinks, Author, CopyButton, PathLinks, PipelineBadge, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
@@ -26,7 +26,7 @@ import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
 import { FindFile, RefSwitch } from './finders.js'
 import { ReadmeBox, readmeIn } from './readme.js'
-import { changesSoon, entryAt, type Place, placeOf } from './revision.js'
+import { changesSoon, entryAt, type Place, placeOf, refreshed } from './revision.js'
 
 const PER_PAGE = 500
 const parentOf = (path: string) => path.split('/').slice(0, -1).join('/')
@@ -62,18 +62,16 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
   const { commit, links, ref, path } = place
   const entries = await entriesOf(place)
   const shown = entries.slice((number - 1) * PER_PAGE, number * PER_PAGE)
-  const [changes, users, states, readme, pageOf] = await Promise.all([
+  const [{ changes, isComplete }, users, states, readme, pageOf] = await Promise.all([
     changesSoon(ctx, subject, commit.oid, path),
     findUsersByAddress(ctx, [commit.author.email]),
     subject.can('read_pipeline') ? lastPipelinesOf(ctx, subject, [commit.oid]) : new Map(),
     readmeIn(ctx, caller, subject, place, entries),
     shown.some(({ type }) => type === 'commit') ? submodulePages(view, subject, place) : () => null,
   ])
-  // the script asks again while the walk goes on
-  const refresh = changes.size === 0 && shown.length > 0 ? { 'data-refresh': view.links.prefix + view.address, 'data-every': '2' } : {}
   return (
     <>
-      <div class="box files" id="files" {...refresh}>
+      <div class="box files" id="files" {...refreshed(view, isComplete)}>
         <p class="head">
           <span class="grow">
             <Author view={view} commit={commit} users={users} />{' '}
@@ -83,7 +81,11 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
             <PipelineBadge state={states.get(commit.oid)?.status} />
           </span>
           <span class="dim">
-            <code>{shortId(commit.oid)}</code> <Time at={momentOf(commit.committer)} />
+            <code>{shortId(commit.oid)}</code> <CopyButton label="Copy the commit id" of="commit-id" />{' '}
+            <span id="commit-id" hidden>
+              {commit.oid}
+            </span>
+            <Time at={momentOf(commit.committer)} />
             {' · '}
             <a href={links.commits(ref, path)}>History</a>
           </span>
@@ -354,9 +356,7 @@ const CloneAddress = ({ label, address }: { label: string; address: string }) =>
     <code id={`clone-${label}`} class="grow">
       {address}
     </code>
-    <button type="button" data-copy={`clone-${label}`} aria-label={`Copy the ${label} address`} hidden>
-      <Icon name="copy" />
-    </button>
+    <CopyButton label={`Copy the ${label} address`} of={`clone-${label}`} />
   </p>
 )
 
