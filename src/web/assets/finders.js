@@ -12,12 +12,12 @@ const make = (name, properties, attributes = {}, ...children) => {
 }
 
 let made = 0
-const attached = new WeakSet()
+/** What Enter does in each field that is a combobox. */
+const attached = new WeakMap()
 
 /** Makes a field a combobox: below it stands what `find` answers for its text; arrows choose, Enter opens. */
 export function attach(field) {
-  if (attached.has(field)) return
-  attached.add(field)
+  if (attached.has(field)) return attached.get(field)
   const { form } = field
   const { finder } = field.dataset
   const isFiles = finder === 'files'
@@ -73,8 +73,20 @@ export function attach(field) {
     return asking
   }
 
+  const open = async () => {
+    // what was typed last counts
+    let last
+    do {
+      last = asking
+      await last
+    } while (last !== asking)
+    const option = options()[chosen]
+    if (option) option.click()
+    else void ask(0)
+  }
+  attached.set(field, open)
   field.addEventListener('input', () => ask(isFiles ? 0 : PAUSE))
-  field.addEventListener('keydown', async (event) => {
+  field.addEventListener('keydown', (event) => {
     if (event.isComposing) return
     const { key } = event
     if (key === 'ArrowDown' || key === 'ArrowUp') {
@@ -83,15 +95,7 @@ export function attach(field) {
       choose(chosen + (key === 'ArrowDown' ? 1 : -1))
     } else if (key === 'Enter' && !isSearch) {
       event.preventDefault()
-      // what was typed last counts
-      let last
-      do {
-        last = asking
-        await last
-      } while (last !== asking)
-      const option = options()[chosen]
-      if (option) option.click()
-      else void ask(0)
+      void open()
     } else if (key === 'Enter' && chosen >= 0 && !panel.hidden) {
       event.preventDefault()
       options()[chosen].click()
@@ -108,6 +112,7 @@ export function attach(field) {
     panel.addEventListener('mousedown', (event) => event.preventDefault())
   }
   if (!isSearch || field.value !== '') void ask(0)
+  return open
 }
 
 /** Asks the server, which answers groups of options and a sentence. */

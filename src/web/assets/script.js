@@ -164,6 +164,13 @@ addEventListener('keydown', (event) => {
 addEventListener('focusin', ({ target }) => {
   if (findersAt && target.matches?.('input[data-finder]')) void import(findersAt).then(({ attach }) => attach(target))
 })
+// Enter opens the best match, also when it comes before the finder is loaded
+addEventListener('submit', (event) => {
+  const field = event.target.querySelector('input[data-finder]')
+  if (!findersAt || !field || field !== document.activeElement || field.closest('.top')) return
+  event.preventDefault()
+  void import(findersAt).then(({ attach }) => attach(field)())
+})
 document.querySelector('[autofocus][data-finder]')?.dispatchEvent(new Event('focusin', { bubbles: true }))
 addEventListener('toggle', ({ target }) => target.open && target.querySelector('input[data-finder]')?.focus(), true)
 addEventListener('click', (event) => {
