@@ -34,17 +34,21 @@ export async function build() {
   copyFiles(REFERENCE, 'dist/reference')
   copyFiles(ASSETS, 'dist/assets')
   // Files are replaced atomically, the stamp last: an interrupted build is repeated.
-  rmSync(join(root, 'dist/assets/diagrams'), { recursive: true, force: true })
-  mkdirSync(join(root, 'dist/assets/diagrams'))
-  for (const { path, contents } of onDemand) writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }))
+  const compressed = onDemand.map(({ path, contents }) => ({ path: `${path}.gz`, text: gzipSync(contents, { level: 9 }) }))
+  const diagrams = join(root, 'dist/assets/diagrams')
+  mkdirSync(diagrams, { recursive: true })
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
   // V8 code caches of former builds
   rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
-  for (const { path, text } of [...files, notices, { path: stamp, text: sources }]) {
+  for (const { path, text } of [...files, ...compressed, notices, { path: stamp, text: sources }]) {
     const aside = `${path}.${process.pid}`
     writeFileSync(aside, /\.c?js$/.test(path) ? inAscii(text) : text)
     renameSync(aside, path)
   }
+  // those of former builds
+  const current = new Set(compressed.map(({ path }) => path))
+  for (const name of readdirSync(diagrams))
+    if (/\.gz$/.test(name) && !current.has(join(diagrams, name))) rmSync(join(diagrams, name), { force: true })
   return program
 }
 

@@ -7,7 +7,8 @@ import type { AccessState } from './access/state.js'
 import type { Config } from './config.js'
 import type { Database, Transaction } from './db/client.js'
 import type { MergeIntent } from './db/schema/index.js'
-import type { Commit, Git, GitRepository, Oid, RefUpdate } from './git/types.js'
+import type { LastChangesWalk } from './git/history/last-changes-walk.js'
+import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
 import type { RenderedCache } from './http/rendered-cache.js'
 import type { JobOptions } from './jobs/enqueue.js'
 import type { Jobs } from './jobs/jobs.js'
@@ -121,7 +122,7 @@ interface ErrorReports {
 interface Caches {
   archives: FileCache
   /** The commits that last changed the entries of a folder, by project, commit and path. */
-  lastChanges: LRUCache<string, Promise<ReadonlyMap<string, Commit>>>
+  lastChanges: LRUCache<string, LastChangesWalk>
   /** Changes as pages show them, by what makes them. */
   changes: LRUCache<string, { bytes: Buffer; icons: ReadonlySet<string> }>
   /** The rows of diffs of files, by what makes them. */

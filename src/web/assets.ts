@@ -11,6 +11,8 @@ import { Diagrams } from './diagrams.js'
 export interface AssetLinks {
   style: string
   script: string
+  /** What the script loads when something is looked for. */
+  finders: string
   icon: string
   /** What draws diagrams; undefined where the service was not built. */
   diagrams: string | undefined
@@ -29,6 +31,7 @@ const FOLDER = new URL('./assets/', import.meta.url)
 const FILES = {
   style: ['styles/index.css', 'text/css; charset=utf-8'],
   script: ['script.js', 'text/javascript; charset=utf-8'],
+  finders: ['finders.js', 'text/javascript; charset=utf-8'],
   icon: ['icon.svg', 'image/svg+xml'],
 } as const
 
@@ -56,7 +59,7 @@ export class Assets {
   async links(): Promise<AssetLinks> {
     const assets = await this.#load()
     const at = (name: keyof typeof FILES) => this.prefix + (assets.get(name)?.address ?? '')
-    return { style: at('style'), script: at('script'), icon: at('icon'), diagrams: await this.#diagrams.script() }
+    return { style: at('style'), script: at('script'), finders: at('finders'), icon: at('icon'), diagrams: await this.#diagrams.script() }
   }
 
   /** Serves them; browsers ask for each content once (WB-7). */

@@ -3,6 +3,7 @@ import { proxyPath } from '../../src/services/core/external-pictures.js'
 import { testApp } from '../support/app.js'
 import { type Opened, TestBrowser } from '../support/browser.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { bareOf } from '../support/repositories.js'
 
 const t = testApp()
 
@@ -53,6 +54,31 @@ describe('the home of a project', () => {
     for (const text of ['What it is for', 'Hello', `ssh://git@roost.test`, `http://roost.test/${project.fullPath}.git`, '1 branch', '0 tags'])
       expect(page.text).toContain(text.replace('ssh://git@roost.test', ''))
   })
+
+  it('has the last change of every entry in the end, however long its history is (WB-565)', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'README.md': '# Hello' } })
+    const bare = bareOf(t, project)
+    // more than one round of the walk looks at
+    bare.commits(
+      { files: { 'old.txt': 'old', 'docs/old.txt': 'old' }, message: 'The oldest' },
+      ...Array.from({ length: 5_200 }, (_, i) => ({ files: { 'new.txt': String(i) }, message: `Change ${i}` })),
+    )
+    const browser = aBrowser()
+    const filled = async (at: string, isFilled: (page: Opened) => boolean) => {
+      const page = await browser.open(at)
+      // what is not there yet is asked for again
+      expect(isFilled(page) || page.$('[data-refresh]').length === 1).toBe(true)
+      return isFilled(page)
+    }
+    const ofFolder = (page: Opened) => rowsOf(page).every(([, title]) => title !== '')
+    await expect.poll(() => filled(`/${project.fullPath}`, ofFolder), { timeout: 60_000 }).toBe(true)
+    const page = await browser.open(`/${project.fullPath}`)
+    expect([rowsOf(page).find(([name]) => name === 'old.txt')?.[1], page.$('[data-refresh]').length]).toEqual(['The oldest', 0])
+    await expect
+      .poll(() => filled(`/${project.fullPath}/-/blob/main/docs/old.txt`, ({ text }) => text.includes('The oldest')), { timeout: 60_000 })
+      .toBe(true)
+  }, 120_000)
 
   it('of an empty project has the lines to push, for those who may', async () => {
     const who = await aUser(t.ctx)
@@ -297,7 +323,7 @@ describe('blame', () => {
       page
         .$('.by')
         .toArray()
-        .map((cell) => page.$(cell).find('a').first().text()),
+        .map((cell) => page.$(cell).find('a[title]').text()),
     ).toEqual([expect.not.stringContaining('Count'), 'Count'])
     const before = await browser.open(page.$('.by').last().find('a.before').attr('href') as string)
     expect(linesOf(before)).toEqual(['one', 'two'])
@@ -314,7 +340,7 @@ describe('blame', () => {
     const titlesOf = ({ $ }: Opened) =>
       $('.by')
         .toArray()
-        .map((cell) => $(cell).find('a').first().text())
+        .map((cell) => $(cell).find('a[title]').text())
     const blame = `/${project.fullPath}/-/blame/main/a`
     expect(titlesOf(await browser.open(blame))).toEqual(['Layout'])
     expect(browser.page?.text).not.toContain('.git-blame-ignore-revs')
@@ -333,6 +359,26 @@ describe('blame', () => {
     // the API has no such parameter
     const { body } = await t.api('get', `${project.path}/repository/files/a/blame?ref=main`, who).expect(200)
     expect(body.map((each: { commit: { message: string } }) => each.commit.message)).toEqual(['Layout'])
+  })
+})
+
+describe('a file', () => {
+  it('says its lines and bytes as people do, and can be copied; its blame has who, what and when (WB-566)', async () => {
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { one: 'x', two: 'a\nb\n' } })
+    const browser = aBrowser()
+    const one = await browser.open(`/${project.fullPath}/-/blob/main/one`)
+    expect(one.text).toContain('1 line, 1 byte')
+    expect(one.$('[data-copy-from]').attr('data-copy-from')).toBe(`/${project.fullPath}/-/raw/main/one`)
+    expect((await browser.open(`/${project.fullPath}/-/blob/main/two`)).text).toContain('2 lines, 4 bytes')
+    const blame = await browser.open(`/${project.fullPath}/-/blame/main/two`)
+    const by = blame.$('.blame .by')
+    expect([by.find('.avatar').length, by.find('.person').text().trim(), by.find('time').length, by.attr('class')]).toEqual([
+      1,
+      who.name,
+      1,
+      'by age-0',
+    ])
   })
 })
 

@@ -165,7 +165,7 @@ it('a file with three headings or more has a menu of them in its head (WB-500)',
   const { at, made } = await withReadme('# A $x$\n\n### B <b>c</b>\n\n<h2 align="center">D</h2>\n')
   for (const path of [at, `/${made.fullPath}`]) {
     const { $ } = await browser.open(path)
-    const links = $('.head details.outline nav a')
+    const links = $('.head details.contents nav a')
       .toArray()
       .map((link) => [$(link).attr('href'), $(link).text(), $(link).attr('data-level')])
     expect(links).toEqual([
@@ -176,5 +176,5 @@ it('a file with three headings or more has a menu of them in its head (WB-500)',
     for (const [href] of links) expect($(`.prose [id="${href?.slice(1)}"]`).length).toBe(1)
   }
   const { at: short } = await withReadme('# A\n\n# B\n')
-  expect((await browser.open(short)).$('.outline').length).toBe(0)
+  expect((await browser.open(short)).$('details.contents').length).toBe(0)
 })

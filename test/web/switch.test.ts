@@ -17,7 +17,7 @@ describe('pages of a repository', () => {
     const browser = new TestBrowser(t.url)
     const at = `/${project.fullPath}/-`
     const from = await browser.open(`${at}/blob/two/docs/b.txt`)
-    const page = await browser.open(from.$('a.switch').attr('href') ?? '')
+    const page = await browser.open(from.$('a:contains("All branches and tags")').attr('href') ?? '')
     const links = page
       .$('.rows a')
       .toArray()

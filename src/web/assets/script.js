@@ -1,7 +1,7 @@
 // The page script. Every page works without it: it only saves steps.
 
 // Errors are reported where the page says so, five of a page at most.
-const { errors: errorsAt, diagrams: diagramsAt } = document.currentScript?.dataset ?? {}
+const { errors: errorsAt, diagrams: diagramsAt, finders: findersAt } = document.currentScript?.dataset ?? {}
 if (errorsAt) {
   let left = 5
   const report = (message, { source = '', line = 0, column = 0, stack = '' }) => {
@@ -36,6 +36,8 @@ function ago(moment) {
 function prepare(part) {
   for (const time of part.querySelectorAll('time[datetime]')) time.textContent = ago(Date.parse(time.dateTime))
   for (const box of part.querySelectorAll('.prose pre, .prose table')) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0
+  // shown only where they work
+  if (navigator.clipboard) for (const button of part.querySelectorAll('[data-copy], [data-copy-from]')) button.hidden = false
   const diagrams = part.querySelectorAll('code.language-mermaid')
   if (diagramsAt && diagrams.length > 0) void import(diagramsAt).then(({ watch }) => watch(diagrams))
 }
@@ -47,20 +49,32 @@ for (const tab of document.querySelectorAll('.tabs [aria-current], .side [aria-c
   tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2
 }
 
-// Copy buttons are shown only where they work.
-for (const button of document.querySelectorAll('[data-copy]')) {
-  if (!navigator.clipboard) continue
-  button.hidden = false
-  button.addEventListener('click', async () => {
-    const source = document.getElementById(button.dataset.copy)
-    await navigator.clipboard.writeText(source.value ?? source.textContent)
-    const label = button.textContent
-    button.textContent = 'Copied'
-    setTimeout(() => {
-      button.textContent = label
-    }, 2_000)
-  })
-}
+// Copies the text of an element, what is at an address, or the lines that are chosen.
+const labels = new WeakMap()
+addEventListener('click', async ({ target }) => {
+  const button = target.closest?.('[data-copy], [data-copy-from], [data-copy-lines]')
+  if (!button) return
+  const { copy, copyFrom } = button.dataset
+  const source = copy && document.getElementById(copy)
+  const lines = () => [...document.querySelectorAll('tr.chosen .code')].map(({ textContent }) => textContent.replace(/\n$/, '')).join('\n')
+  const fetched = async () => {
+    const answer = await fetch(copyFrom)
+    if (!answer.ok) throw new Error(String(answer.status))
+    return answer.text()
+  }
+  if (!labels.has(button)) labels.set(button, { ariaLabel: button.ariaLabel, nodes: [...button.childNodes] })
+  const { ariaLabel, nodes } = labels.get(button)
+  const said = await (async () => {
+    await navigator.clipboard.writeText(source ? (source.value ?? source.textContent.trim()) : copyFrom ? await fetched() : lines())
+    return 'Copied'
+  })().catch(() => 'Not copied')
+  button.replaceChildren(said)
+  button.ariaLabel = null
+  setTimeout(() => {
+    button.replaceChildren(...nodes)
+    button.ariaLabel = ariaLabel
+  }, 2_000)
+})
 
 // Security keys and passkeys: their forms are shown only where the browser has what they need.
 for (const form of document.querySelectorAll('form[data-key]')) {
@@ -103,6 +117,8 @@ const LINES = /^#L(\d+)(?:-L?(\d+))?$/
 function markLines() {
   for (const line of document.querySelectorAll('tr.chosen')) line.classList.remove('chosen')
   const [, from, to = from] = LINES.exec(location.hash) ?? []
+  const copy = document.querySelector('[data-copy-lines]')
+  if (copy) copy.hidden = !from || !navigator.clipboard
   if (!from) return
   const [first, last] = [Number(from), Number(to)].sort((a, b) => a - b)
   for (let at = first; at <= last && at < first + 50_000; at++) document.getElementById(`L${at}`)?.classList.add('chosen')
@@ -127,16 +143,52 @@ addEventListener('click', (event) => {
   location.hash = `L${first}-${last}`
 })
 
-// Keys that elements name: `/` for the search, `t` for files, `y` for the address that stays; after `g`, what waits.
+// Keys that elements name: `/` for the search, `t` for files, `w` for branches, `y` for the address that stays, `?` for all
+// of them; after `g`, what waits.
 let isGoing = false
 addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, textarea, select, [contenteditable]')) return
+  if (document.querySelector('dialog[open]')) return
   const named = document.querySelector(`[data-${isGoing ? 'go' : 'key'}="${CSS.escape(event.key)}"]`)
   isGoing = event.key === 'g'
+  if (event.key === '?' && findersAt) void import(findersAt).then(({ showKeys }) => showKeys())
   if (!named) return
   event.preventDefault()
-  if (named.matches('input')) named.focus()
+  if (named.matches('input')) named.select()
   else named.click()
+  // not only once the menu says that it is open, so that no letter is lost
+  if (named.matches('summary')) named.parentElement.querySelector('input[data-finder]')?.focus()
+})
+
+// What is looked for is offered while it is typed: files, branches and tags, and what the search finds.
+addEventListener('focusin', ({ target }) => {
+  if (findersAt && target.matches?.('input[data-finder]')) void import(findersAt).then(({ attach }) => attach(target))
+})
+// Enter opens the best match, also when it comes before the finder is loaded
+addEventListener('submit', (event) => {
+  const field = event.target.querySelector('input[data-finder]')
+  if (!findersAt || !field || field !== document.activeElement || field.closest('.top')) return
+  event.preventDefault()
+  void import(findersAt).then(({ attach }) => attach(field)())
+})
+document.querySelector('[autofocus][data-finder]')?.dispatchEvent(new Event('focusin', { bubbles: true }))
+addEventListener('toggle', ({ target }) => target.open && target.querySelector('input[data-finder]')?.focus(), true)
+addEventListener('click', (event) => {
+  const link = event.target.closest?.('a[data-files]')
+  if (!link || !findersAt || event.ctrlKey || event.metaKey || event.shiftKey) return
+  event.preventDefault()
+  // the field is there at once, so that no letter is lost
+  const dialog = Object.assign(document.createElement('dialog'), { className: 'finder' })
+  const form = Object.assign(document.createElement('form'), { action: link.href })
+  const field = Object.assign(document.createElement('input'), { name: 'search', placeholder: 'Find a file', ariaLabel: 'Find a file' })
+  field.dataset.finder = 'files'
+  dialog.ariaLabel = 'Find a file'
+  form.append(field)
+  dialog.append(form)
+  document.body.append(dialog)
+  dialog.addEventListener('close', () => dialog.remove())
+  dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close())
+  dialog.showModal()
 })
 
 // A typed text is not lost by a wrong click.

@@ -73,7 +73,7 @@ const Head = ({ title, theme, assets, scripted, errors, children }: HeadProps) =
     <link rel="stylesheet" href={assets.style} />
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
     {children}
-    {scripted && <script src={assets.script} defer data-errors={errors} data-diagrams={assets.diagrams} />}
+    {scripted && <script src={assets.script} defer data-errors={errors} data-finders={assets.finders} data-diagrams={assets.diagrams} />}
   </head>
 )
 

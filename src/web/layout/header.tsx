@@ -21,7 +21,14 @@ export function Header({ view, waiting }: { view: PageView; waiting: Waiting | n
         <search>
           <form method="get" action={links.prefix + searchAt} class="find">
             <Icon name="search" />
-            <input name="search" type="search" placeholder={searchLabel} aria-label={searchLabel} data-key="/" />
+            <input
+              name="search"
+              type="search"
+              placeholder={searchLabel}
+              aria-label={searchLabel}
+              data-key="/"
+              data-finder={`${links.prefix}${searchAt}/suggestions`}
+            />
             <kbd>/</kbd>
           </form>
         </search>

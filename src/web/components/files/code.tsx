@@ -9,7 +9,7 @@ import type { ProjectLinks } from '../../links.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { inChunks, PagePart } from '../../page-part.js'
-import type { IconName } from '../icon.js'
+import { Icon, type IconName } from '../icon.js'
 import { Badge, type BadgeKind, StateIcon } from '../list.js'
 import { CodeCell } from '../markup.js'
 import { Avatar } from '../people/avatar.js'
@@ -82,6 +82,13 @@ export function Author({ view, commit, users }: { view: PageView; commit: Commit
     </a>
   )
 }
+
+/** A button that copies the text of an element, or what is at an address; scripts show it where it works. */
+export const CopyButton = ({ label, of, from }: { label: string; of?: string; from?: string }) => (
+  <button type="button" class="copy" data-copy={of} data-copy-from={from} aria-label={label} title={label} hidden>
+    <Icon name="copy" />
+  </button>
+)
 
 export const shortId = (oid: string) => oid.slice(0, 8)
 

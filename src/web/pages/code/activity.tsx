@@ -8,8 +8,8 @@ import { Activity } from '../../components/people/activity.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject } from '../../links.js'
 import { page } from '../../page.js'
+import { RefSwitch } from './finders.js'
 import { placeOf } from './revision.js'
-import { RefSwitch } from './tree.js'
 
 const PER_PAGE = 30
 /** People in a chart. */

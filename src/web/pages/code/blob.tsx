@@ -3,14 +3,16 @@ import { z } from 'zod'
 import { fullPathOf, onProject, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
+import type { Commit } from '../../../git/types.js'
 import { bool, oneOf, opt, str } from '../../../http/params.js'
 import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
 import { languageOf } from '../../../lib/text/highlighter.js'
+import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
 import { IGNORED_REVISIONS, ignoredRevisions } from '../../../services/repository/blame.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
 import { counted, sizeText } from '../../components/facts.js'
-import { anyHidden, Lines, LineTable, PathLinks, shortId } from '../../components/files/code.js'
+import { Author, anyHidden, CopyButton, Lines, LineTable, PathLinks, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { CsvTable } from '../../components/files/csv.js'
 import { Icon } from '../../components/icon.js'
@@ -19,10 +21,10 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { MAX_EDITED } from './edit.js'
+import { FindFile, RefSwitch } from './finders.js'
 import { Outline } from './outline.js'
 import { renderFile } from './readme.js'
-import { changesSoon, entryAt, type Place, placeOf } from './revision.js'
-import { RefSwitch } from './tree.js'
+import { changesSoon, entryAt, type Place, placeOf, refreshed } from './revision.js'
 
 /** Larger files, and those with more lines, are shown by their raw text alone. */
 const MAX_BYTES = 1024 * 1024
@@ -136,6 +138,7 @@ const Toolbar = ({ place: { links, ref, path, ...place }, project, current, isTe
       <a class="button" href={links.raw(ref, path)}>
         Raw
       </a>
+      <FindFile place={{ links, ref }} />
       {children}
     </span>
   </div>
@@ -156,7 +159,7 @@ export const blobPage = page({
     const [hasTable, hasDrawing] = [TABLE.test(path), DRAWING.test(path)]
     const hasRich = isMarkdown(path) || hasTable || hasDrawing
     const isRich = hasRich && input.viewer !== 'simple' && !input.plain
-    const [shown, changes] = await Promise.all([
+    const [shown, { changes, isComplete }] = await Promise.all([
       contentOf(ctx, place, entry, size),
       changesSoon(ctx, subject, commit.oid, path.split('/').slice(0, -1).join('/')),
     ])
@@ -186,7 +189,7 @@ export const blobPage = page({
           </Toolbar>
           <div class="box file">
             <div class="head">
-              <span class="grow line">
+              <span class="grow line" id="last-change" {...(change ? {} : refreshed(view, isComplete))}>
                 {change && (
                   <>
                     <strong>{change.author.name}</strong>
@@ -210,6 +213,12 @@ export const blobPage = page({
                     {isRich ? 'Source' : 'Rendered'}
                   </a>
                 )}
+                {shown.kind === 'text' && (
+                  <>
+                    <CopyButton label="Copy the file" from={links.raw(ref, path)} />
+                    <CopyLines />
+                  </>
+                )}
                 {ref !== commit.oid && (
                   <a class="button ghost" href={links.blob(commit.oid, path)} data-key="y">
                     Permalink
@@ -225,6 +234,13 @@ export const blobPage = page({
     }
   },
 })
+
+/** Shown by the script while lines are chosen. */
+const CopyLines = () => (
+  <button type="button" class="copy" data-copy-lines hidden>
+    Copy lines
+  </button>
+)
 
 const Picture = ({ place: { links, ref, path } }: { place: Place }) => (
   <p class="picture">
@@ -281,6 +297,10 @@ export const blamePage = page({
       `${links.blame(revision, file)}${without ? '' : '?ignore_revs=false'}`
     const oids = [...new Set(groups.map(({ oid }) => oid))]
     const commits = new Map((await repository.commits(oids)).flatMap((one) => (one ? [[one.oid, one] as const] : [])))
+    const users = await findUsersByAddress(
+      ctx,
+      [...commits.values()].map(({ author }) => author.email),
+    )
     const starts = new Map(groups.map((group) => [group.start, group]))
     return {
       title: `Blame of ${path} · ${fullPathOf(subject.project)}`,
@@ -314,10 +334,10 @@ export const blamePage = page({
                 return (
                   <tr id={`L${i + 1}`} key={i + 1} class={group ? 'first' : ''}>
                     {group && (
-                      <td class="by" rowspan={group.count}>
+                      <td class={`by ${change ? ageOf(change, view.now) : ''}`} rowspan={group.count}>
                         {change && (
                           <div class="line">
-                            <strong class="cut">{change.author.name}</strong>
+                            <Author view={view} commit={change} users={users} />
                             <a href={links.commit(change.oid)} class="grow cut dim" title={`${change.author.name}: ${titleOf(change)}`}>
                               {titleOf(change)}
                             </a>
@@ -348,6 +368,15 @@ export const blamePage = page({
     }
   },
 })
+
+/** Days up to which a change is as young as its class says: the younger, the stronger the mark at its side. */
+const AGES = [30, 180, 365, 3 * 365]
+
+function ageOf({ author }: Commit, now: Date): string {
+  const days = (now.getTime() / 1000 - author.seconds) / 86_400
+  const age = AGES.findIndex((limit) => days < limit)
+  return `age-${age < 0 ? AGES.length : age}`
+}
 
 /** Milliseconds that a blame may take; the lines found until then are shown. */
 const BLAME_MS = 10_000

@@ -28,7 +28,7 @@ import { noteForms } from '../../components/discussion/forms.js'
 import { discussionInput, discussionParts } from '../../components/discussion/load.js'
 import { Thread } from '../../components/discussion/thread.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
-import { Author, PipelineBadge, shortId } from '../../components/files/code.js'
+import { Author, CopyButton, PipelineBadge, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { Checkbox, Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
 import { RequestRow } from '../../components/issuable/rows.js'
@@ -174,7 +174,7 @@ export const commitPage = page({
             {sign && <Badge kind={sign[1]}>{sign[0]}</Badge>}
           </p>
           <p class="dim">
-            Commit <code>{commit.oid}</code>
+            Commit <code id="commit-id">{commit.oid}</code> <CopyButton label="Copy the commit id" of="commit-id" />
             {commit.parents.map((parent) => (
               <>
                 {' · parent '}

@@ -12,8 +12,8 @@ import { dayText } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
+import { RefSwitch } from './finders.js'
 import { type Place, placeOf } from './revision.js'
-import { RefSwitch } from './tree.js'
 
 const PER_PAGE = 40
 

@@ -10,7 +10,7 @@ export function Outline({ html }: { html: string }) {
   if (headings.length < LEAST) return null
   const top = Math.min(...headings.map(({ level }) => level))
   return (
-    <details class="menu end outline">
+    <details class="menu end contents">
       <summary>Contents</summary>
       <nav class="items" aria-label="Contents">
         {headings.slice(0, MAX_LINKS).map(({ level, id, text }) => (

@@ -4,18 +4,21 @@ import type { Context } from '../../../context.js'
 import { notFound } from '../../../failures.js'
 import type { Commit } from '../../../git/types.js'
 import * as documented from '../../../http/documented.js'
-import { oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
+import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../../http/params.js'
 import { tagInAddress, tagOfAddress } from '../../../rules/path.js'
 import { availableArchives } from '../../../services/repository/archive.js'
 import { type BranchRecord, createBranch, deleteBranch, deleteMergedBranches, listBranches } from '../../../services/repository/branches.js'
+import { refChoices } from '../../../services/repository/ref-choices.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { resolveRevision } from '../../../services/repository/revisions.js'
 import { createTag, deleteTag, getTag, listTags } from '../../../services/repository/tags.js'
+import { type Choice, choicesAnswer } from '../../components/choices.js'
 import { ArchiveLinks, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { Marked } from '../../components/marked.js'
 import { Prose } from '../../components/markup.js'
 import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
@@ -25,6 +28,7 @@ import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 import { LongText } from '../../page-part.js'
+import { DESTINATIONS } from './finders.js'
 
 const PER_PAGE = 30
 
@@ -358,11 +362,15 @@ export const switchPage = page({
   at: 'P/-/refs/switch',
   access: onProject('download_code'),
   input: z.object({
-    destination: orDefault(oneOf(['tree', 'blob', 'commits', 'find_file', 'graphs', 'network']), 'tree'),
+    destination: orDefault(oneOf(DESTINATIONS), 'tree'),
     path: orDefault(str(), ''),
     search: opt(searchText()),
     /** The branch or tag to go to. */
     ref: opt(str()),
+    /** The branch or tag of the page that asks. */
+    from: opt(str()),
+    /** Whether the script asks, for its menu. */
+    choices: opt(bool()),
   }),
   async show({ ctx, subject, input, view }) {
     const { destination, path, search, ref: wanted } = input
@@ -381,23 +389,45 @@ export const switchPage = page({
       return new Redirect(to.slice(view.links.prefix.length), isThere ? {} : { notice: `${path} is not there in ${wanted}.` })
     }
     const here = (ref: string) => `${links.page('refs/switch')}?${new URLSearchParams({ ref, destination, path })}`
-    const find = async (prefix: string) => {
-      const refs = search ? await repository.refs(prefix) : (await repository.refsPage(prefix, { skip: 0, limit: PER_PAGE })).refs
-      const names = refs.map(({ name, peeled }) => ({ name: name.slice(prefix.length), peeled }))
-      const found = (search ? names.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase())) : names).slice(0, PER_PAGE)
-      // a tag may name a file or a folder
-      const commits = await repository.commits(found.map(({ peeled }) => peeled))
-      return found.filter((_, i) => commits[i] !== null).map(({ name }) => name)
-    }
+    const find = (prefix: 'refs/heads/' | 'refs/tags/') => refChoices(ctx, subject, prefix, { search, limit: PER_PAGE })
     const [branches, tags] = await Promise.all([find('refs/heads/'), find('refs/tags/')])
-    const list = (names: string[], none: string) => (
-      <Rows empty={none}>
-        {names.map((name) => (
-          <Row key={name}>
-            <a href={path === '' ? pageOf(name) : here(name)}>{name}</a>
-          </Row>
-        ))}
-      </Rows>
+    const toRef = (name: string) => (path === '' ? pageOf(name) : here(name))
+    const isDefault = (name: string) => name === subject.project.default_branch
+    const said = ({ names, total }: { names: string[]; total: number }, one: string, many: string) =>
+      total > names.length ? `${names.length} of ${total} ${many}` : `${total} ${total === 1 ? one : many}`
+    if (input.choices) {
+      const choice = (name: string, isBranch: boolean): Choice => ({
+        to: toRef(name),
+        text: <Marked text={name} wanted={search ?? ''} />,
+        note: isBranch && isDefault(name) ? 'default' : undefined,
+        current: name === input.from,
+      })
+      const groups = [
+        { label: 'Branches', choices: branches.names.map((name) => choice(name, true)) },
+        { label: 'Tags', choices: tags.names.map((name) => choice(name, false)) },
+      ]
+      return choicesAnswer(groups, `${said(branches, 'branch', 'branches')}, ${said(tags, 'tag', 'tags')}`)
+    }
+    const list = ({ names, total }: { names: string[]; total: number }, none: string, isBranch: boolean) => (
+      <>
+        <Rows empty={none}>
+          {names.map((name) => (
+            <Row key={name}>
+              <span>
+                <a href={toRef(name)}>
+                  <Marked text={name} wanted={search ?? ''} />
+                </a>{' '}
+                {isBranch && isDefault(name) && <Badge>default</Badge>}
+              </span>
+            </Row>
+          ))}
+        </Rows>
+        {total > names.length && (
+          <p class="dim">
+            The newest {names.length} of {total} are shown. Write a part of the name.
+          </p>
+        )}
+      </>
     )
     return {
       title: `Switch branch or tag · ${fullPathOf(subject.project)}`,
@@ -406,9 +436,9 @@ export const switchPage = page({
           <h1>Switch branch or tag</h1>
           <SearchForm action={links.page('refs/switch')} value={search} label="Find a branch or tag" hidden={{ destination, path }} />
           <h2>Branches</h2>
-          {list(branches, 'There is no such branch.')}
+          {list(branches, 'There is no such branch.', true)}
           <h2>Tags</h2>
-          {list(tags, 'There is no such tag.')}
+          {list(tags, 'There is no such tag.', false)}
         </ProjectLayout>
       ),
     }

@@ -43,9 +43,21 @@ export async function entryAt({ repository, commit, path }: Place): Promise<Tree
   return entry
 }
 
-/** How long a page waits for the commits that last changed its entries, in milliseconds; the next request has them. */
+/** How long a page waits for the commits that last changed its entries, in milliseconds; the script asks again for the rest. */
 const LAST_CHANGES_MS = 150
 
-/** The commits that last changed the entries of a folder, as far as they are found at once. */
-export const changesSoon = (ctx: Context, { project }: ProjectSubject, commit: Oid, path: string): Promise<LastChanges> =>
-  Promise.race([lastChanges(ctx, project, commit, path), sleep(LAST_CHANGES_MS, new Map<never, never>(), { ref: false })])
+/** The commits that last changed the entries of a folder, as far as they are found at once, and whether that is all (WB-565). */
+export async function changesSoon(
+  ctx: Context,
+  { project }: ProjectSubject,
+  commit: Oid,
+  path: string,
+): Promise<{ changes: LastChanges; isComplete: boolean }> {
+  const { walk, round } = lastChanges(ctx, project, commit, path)
+  await Promise.race([round, sleep(LAST_CHANGES_MS, undefined, { ref: false })])
+  return { changes: new Map(walk.found), isComplete: walk.isComplete }
+}
+
+/** What has the script ask again for a part of a page until everything is found. */
+export const refreshed = (view: PageView, isComplete: boolean) =>
+  isComplete ? {} : { 'data-refresh': view.links.prefix + view.address, 'data-every': '2' }

@@ -15,7 +15,7 @@ import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
 import { licenseOf } from '../../../services/repository/license.js'
 import { counted } from '../../components/facts.js'
-import { ArchiveLinks, Author, PathLinks, PipelineIcon, shortId } from '../../components/files/code.js'
+import { ArchiveLinks, Author, CopyButton, PathLinks, PipelineIcon, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
@@ -24,8 +24,9 @@ import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
+import { FindFile, RefSwitch } from './finders.js'
 import { ReadmeBox, readmeIn } from './readme.js'
-import { changesSoon, entryAt, type Place, placeOf } from './revision.js'
+import { changesSoon, entryAt, type Place, placeOf, refreshed } from './revision.js'
 
 const PER_PAGE = 500
 const parentOf = (path: string) => path.split('/').slice(0, -1).join('/')
@@ -61,18 +62,16 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
   const { commit, links, ref, path } = place
   const entries = await entriesOf(place)
   const shown = entries.slice((number - 1) * PER_PAGE, number * PER_PAGE)
-  const [changes, users, states, readme, pageOf] = await Promise.all([
+  const [{ changes, isComplete }, users, states, readme, pageOf] = await Promise.all([
     changesSoon(ctx, subject, commit.oid, path),
     findUsersByAddress(ctx, [commit.author.email]),
     subject.can('read_pipeline') ? lastPipelinesOf(ctx, subject, [commit.oid]) : new Map(),
     readmeIn(ctx, caller, subject, place, entries),
     shown.some(({ type }) => type === 'commit') ? submodulePages(view, subject, place) : () => null,
   ])
-  // the script asks again while the walk goes on
-  const refresh = changes.size === 0 && shown.length > 0 ? { 'data-refresh': view.links.prefix + view.address, 'data-every': '2' } : {}
   return (
     <>
-      <div class="box files" id="files" {...refresh}>
+      <div class="box files" id="files" {...refreshed(view, isComplete)}>
         <div class="head">
           <span class="grow line">
             <Author view={view} commit={commit} users={users} />
@@ -85,6 +84,10 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
             <a href={links.commit(commit.oid)} class="wide-only">
               <code>{shortId(commit.oid)}</code>
             </a>
+            <CopyButton label="Copy the commit id" of="commit-id" />
+            <span id="commit-id" hidden>
+              {commit.oid}
+            </span>
             <Time at={momentOf(commit.committer)} />
             <a href={links.commits(ref, path)} class="button ghost square" aria-label="History">
               <Icon name="history" />
@@ -168,18 +171,6 @@ function EntryRow({ entry, place: { links, ref }, changes, submodule }: EntryPro
   )
 }
 
-/** Switches to another branch or tag, without a script: a form whose page leads on. */
-export function RefSwitch({ place, page: name }: { place: Place; page: 'tree' | 'blob' | 'commits' | 'find_file' | 'graphs' | 'network' }) {
-  const { links, ref, path } = place
-  return (
-    <a class="button switch" href={`${links.page('refs/switch')}?${new URLSearchParams({ destination: name, path })}`}>
-      <Icon name="git-branch" />
-      <strong class="cut">{/^[0-9a-f]{40}$/.test(ref) ? shortId(ref) : ref}</strong> <span class="hidden">Switch branch or tag</span>
-      <Icon name="chevron-down" />
-    </a>
-  )
-}
-
 export const treePage = page({
   at: 'P/-/tree/*',
   access: onProject('download_code'),
@@ -208,13 +199,6 @@ export const treePage = page({
     }
   },
 })
-
-const FindFile = ({ place: { links, ref } }: { place: Place }) => (
-  <a class="button" href={links.findFile(ref)} data-key="t">
-    <Icon name="search" />
-    Find file
-  </a>
-)
 
 /** The home of a project: its files at the default branch, and what it is. */
 export const projectPage = page({
@@ -374,9 +358,7 @@ function editorAddress(editor: string, repository: string): string {
 const CloneAddress = ({ label, address }: { label: string; address: string }) => (
   <div class="copied">
     <code id={`clone-${label}`}>{address}</code>
-    <button type="button" data-copy={`clone-${label}`} aria-label={`Copy the ${label} address`} hidden>
-      <Icon name="copy" />
-    </button>
+    <CopyButton label={`Copy the ${label} address`} of={`clone-${label}`} />
   </div>
 )
 

@@ -36,8 +36,8 @@ export const helpPage = page({
               </ul>
               <h2>Keys on pages</h2>
               <p>
-                <kbd>/</kbd> searches, <kbd>t</kbd> finds a file, <kbd>j</kbd> and <kbd>k</kbd> go through lists and changes, <kbd>?</kbd> lists all
-                keys.
+                <kbd>/</kbd> searches, <kbd>t</kbd> finds a file, <kbd>w</kbd> switches the branch, <kbd>j</kbd> and <kbd>k</kbd> go through lists and
+                changes, <kbd>?</kbd> lists the keys of a page.
               </p>
             </>
           )}
