@@ -9,10 +9,10 @@ import { NO_INPUT } from '../http/endpoint.js'
 import type { ParameterBag } from '../http/form.js'
 import type { WholeAddress } from '../http/redirect.js'
 import type { View } from '../http/view.js'
-import type { Theme } from '../rules/themes.js'
 import type { BroadcastMessage } from '../services/core/broadcast-messages.js'
 import type { Settings } from '../services/core/settings.js'
 import type { Profile } from '../services/identity/sign-in/sign-on.js'
+import type { Theme } from './themes.js'
 
 /** A sentence shown once, at the top of the next page. */
 export interface Flash {

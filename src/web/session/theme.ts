@@ -1,5 +1,5 @@
 import type { Context } from '../../context.js'
-import { THEMES, type Theme } from '../../rules/themes.js'
+import { THEMES, type Theme } from '../themes.js'
 import { cookieName, YEAR_S } from './cookies.js'
 
 /** The cookie of the chosen colours: a choice of the browser, as a screen is light or dark for whoever sits there. */

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { anyone } from '../../../access/rules.js'
 import { oneOfOrBlank, opt, str } from '../../../http/params.js'
-import { THEMES } from '../../../rules/themes.js'
 import { ThemeSwitch } from '../../components/theme-switch.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { chosenTheme } from '../../session/theme.js'
+import { THEMES } from '../../themes.js'
 
 const AT = '/-/theme'
 const returnTo = { return_to: opt(str()) }

@@ -1,5 +1,5 @@
 import { signedIn } from '../../../access/rules.js'
-import type { FirstSteps } from '../../../services/operations/first-steps.js'
+import type { FirstSteps } from '../../../services/activity/first-steps.js'
 import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import type { PageView } from '../../page.js'

@@ -1,8 +1,8 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { searchNames } from './branches.js'
-import { orderByCommit } from './ref-order.js'
-import { repositoryOf } from './repositories.js'
+import { searchNames } from '../repository/branches.js'
+import { orderByCommit } from '../repository/ref-order.js'
+import { repositoryOf } from '../repository/repositories.js'
 
 /** Branches or tags to choose from, by a part of their names: that of exactly this name and the default branch first, then the newest. */
 export async function refChoices(
