@@ -58,7 +58,27 @@ function contentsOf(headings: Heading[]): string {
   return `${parts.join('')}${'</li></ul>'.repeat(open.length)}\n`
 }
 
-const HEADING = /<h([1-6])((?: [^<>]*)?)>([\s\S]*?)<\/h\1>/g
+const HEADING_TAG = /<(\/?)h([1-6])((?: [^<>]*)?)>/g
+
+interface HeadingPart {
+  level: string
+  attributes: string
+  content: string
+  start: number
+  end: number
+}
+
+/** The headings of rendered HTML, in one pass over its tags (SEC-67). */
+function* headingParts(html: string): Generator<HeadingPart> {
+  let open: { level: string; attributes: string; start: number; inside: number } | undefined
+  for (const { 0: tag, 1: closing, 2: level = '', 3: attributes = '', index } of html.matchAll(HEADING_TAG)) {
+    if (!closing) open ??= { level, attributes, start: index, inside: index + tag.length }
+    else if (open?.level === level) {
+      yield { level, attributes: open.attributes, content: html.slice(open.inside, index), start: open.start, end: index + tag.length }
+      open = undefined
+    }
+  }
+}
 
 /** The text of HTML that was rendered here. */
 const textOf = (html: string) =>
@@ -68,17 +88,22 @@ const textOf = (html: string) =>
     .slice(0, 255)
 
 /** Gives headings that are HTML in the text an id, too. */
-export const withIds = (html: string, { slugger }: Headings): string =>
-  html.replace(HEADING, (whole, level: string, attributes: string, content: string) => {
-    if (/ id="/.test(attributes)) return whole
-    const text = textOf(content)
-    return text === '' ? whole : `<h${level} id="${ID_PREFIX}${escapeHtml(slugger.slug(text))}"${attributes}>${content}</h${level}>`
-  })
+export function withIds(html: string, { slugger }: Headings): string {
+  const parts: string[] = []
+  let at = 0
+  for (const { level, attributes, content, start, end } of headingParts(html)) {
+    const text = / id="/.test(attributes) ? '' : textOf(content)
+    if (text === '') continue
+    parts.push(html.slice(at, start), `<h${level} id="${ID_PREFIX}${escapeHtml(slugger.slug(text))}"${attributes}>${content}</h${level}>`)
+    at = end
+  }
+  return parts.join('') + html.slice(at)
+}
 
 /** The headings of a rendered text that links can lead to. */
 export function headingsIn(html: string): Heading[] {
   const headings: Heading[] = []
-  for (const [, level, attributes = '', content = ''] of html.matchAll(HEADING)) {
+  for (const { level, attributes, content } of headingParts(html)) {
     const id = / id="([^"]*)"/.exec(attributes)?.[1]
     const text = textOf(content)
     if (id !== undefined && text !== '') headings.push({ level: Number(level), id: unescapeHtml(id), text })

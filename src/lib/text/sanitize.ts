@@ -1,4 +1,5 @@
 import sanitizeHtml from 'sanitize-html'
+import { withoutAround } from './without-trailing.js'
 
 /** Ids and names of a text begin so: none is that of an element of a page. */
 export const ID_PREFIX = 'user-content-'
@@ -75,7 +76,7 @@ export const sourcesOf = (srcset: string): PictureSource[] =>
     .split(/,(?=\s)|(?<=\s[\d.]{1,5}[wx]),/, MAX_SOURCES)
     .map((source) => source.trim().split(/\s+/))
     .flatMap(([url = '', size = '', ...more]) =>
-      more.length === 0 && (size === '' || SIZE.test(size)) ? [{ url: url.replace(/^,+|,+$/g, ''), size }] : [],
+      more.length === 0 && (size === '' || SIZE.test(size)) ? [{ url: withoutAround(url, ','), size }] : [],
     )
     .filter(({ url }) => url !== '')
 

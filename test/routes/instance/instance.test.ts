@@ -72,8 +72,8 @@ describe('health', () => {
   })
 
   it('the base path and unknown paths answer quickly, without a token (VE-5)', async () => {
-    for (const path of ['/api/v4', '/api/v4/', '/api/v4/no/such/thing', '/']) {
-      const response = await fetch(t.url + path)
+    for (const path of ['/api/v4', '/api/v4/', '/api/v4/no/such/thing', '/no-such-page/']) {
+      const response = await fetch(t.url + path, { headers: { accept: 'application/json' } })
       expect([path, response.status, await response.json()]).toEqual([path, 404, { error: '404 Not Found' }])
     }
     expect(t.logged.filter((line) => line.includes('"level":50') && !line.includes('a repository is missing'))).toEqual([])

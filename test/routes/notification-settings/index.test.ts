@@ -126,7 +126,7 @@ describe('without mail (ML-1)', () => {
       (select count(*)::int from jobs where kind like 'mail:%') as jobs`)
     expect(rows).toEqual([{ changes: 0, jobs: 0 }])
     for (const path of ['/users/password/new', '/users/confirmation/new'])
-      for (const method of ['GET', 'POST']) expect((await fetch(t.url + path, { method })).status).toBe(404)
+      for (const method of ['GET', 'POST']) expect((await fetch(t.url + path, { method, headers: { accept: 'application/json' } })).status).toBe(404)
     const body = new URLSearchParams({ grant_type: 'password', username: assignee.username, password: assignee.password })
     expect((await fetch(`${t.url}/oauth/token`, { method: 'POST', body })).status).toBe(200)
   })

@@ -112,7 +112,7 @@ describe('GET of an upload (UP-2, UP-7)', () => {
       url,
     ])
       await get(path, project.creator.token).expect(404)
-    await get(`/${project.fullPath}/nothing`).expect(404)
+    await get(`/${project.fullPath}/nothing`).set('accept', 'application/json').expect(404)
   })
 
   it('stay with a project that is renamed (PR-18); are deleted with the project (SEC-134)', async () => {
