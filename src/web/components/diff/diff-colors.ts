@@ -142,8 +142,8 @@ export function runsOf(html: string, text: string): { runs: Runs; pieces: number
   const open: string[] = []
   const runs: [color: string, length: number][] = []
   let at = 0
-  for (const [piece, name] of html.matchAll(/<span class="([^" ]*)[^"]*">|<\/span>|[^<]+/g)) {
-    if (name !== undefined) open.push(COLORS[name] ?? open.at(-1) ?? ' ')
+  for (const [piece, classes] of html.matchAll(/<span class="([^"]*)">|<\/span>|[^<]+/g)) {
+    if (classes !== undefined) open.push(COLORS[classes.split(' ', 1).join('')] ?? open.at(-1) ?? ' ')
     else if (piece === '</span>') open.pop()
     else {
       const part = unescapeHtml(piece)
