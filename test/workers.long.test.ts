@@ -530,7 +530,7 @@ it.each([1, 2])('what Node warns of is a line of the log in each process, with %
         .log()
         .trim()
         .split('\n')
-        .filter((line) => !line.startsWith('Roost is ready'))
+        .filter((line) => line.startsWith('{'))
         .map((line) => JSON.parse(line))
     const line = { level: 40, msg: 'a warning of Node', err: { message: 'unusual', name: 'Warning' } }
     await expect.poll(said, { timeout: 10_000 }).toMatchObject(Array(workers === 1 ? 1 : 1 + workers).fill(line))
