@@ -214,7 +214,8 @@ function marked(text, at) {
   return line
 }
 
-const says = (element) => element.dataset.says ?? element.ariaLabel ?? [...element.childNodes].map(({ textContent }) => textContent.trim()).find(Boolean) ?? ''
+const says = (element) =>
+  element.dataset.says ?? element.ariaLabel ?? [...element.childNodes].map(({ textContent }) => textContent.trim()).find(Boolean) ?? ''
 const exists = (selector) => document.querySelector(selector) !== null
 
 /** Shows the keys of this page: those that its elements name, and what the script does everywhere. */
