@@ -4,9 +4,11 @@ import type { PageView } from '../../page.js'
 import { FormTag } from '../form.js'
 import type { DiscussionParts } from './shown.js'
 
-const characterOf = (name: string) => emojiOf(name) ?? `:${name}:`
+/** The emoji of a name, or the name as it is typed. */
+export const characterOf = (name: string) => emojiOf(name) ?? `:${name}:`
 
-const OFFERED = ['thumbsup', 'thumbsdown', 'smile', 'tada', 'confused', 'heart', 'rocket', 'eyes']
+/** The reactions that are offered, by their names. */
+export const OFFERED = ['thumbsup', 'thumbsdown', 'smile', 'tada', 'confused', 'heart', 'rocket', 'eyes']
 
 interface AwardsProps extends Pick<DiscussionParts, 'mayAward' | 'back'> {
   view: PageView

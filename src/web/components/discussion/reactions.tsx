@@ -1,9 +1,7 @@
-import { emojiOf } from '../../../lib/text/emoji.js'
 import type { AwardRecord } from '../../../services/notes/award-emoji.js'
 import type { PageView } from '../../page.js'
 import { FormTag } from '../form.js'
-
-const OFFERED = ['thumbsup', 'thumbsdown', 'smile', 'tada', 'confused', 'heart', 'rocket', 'eyes']
+import { characterOf, OFFERED } from './awards.js'
 
 interface Props {
   view: PageView
@@ -21,7 +19,7 @@ export function Reactions({ view, awards, toggleAt }: Props) {
   const buttons = (names: string[]) =>
     names.map((name) => {
       const given = byName.get(name) ?? []
-      const text = `${emojiOf(name) ?? `:${name}:`}${given.length > 0 ? ` ${given.length}` : ''}`
+      const text = `${characterOf(name)}${given.length > 0 ? ` ${given.length}` : ''}`
       const who = given
         .map(({ user }) => user.name)
         .slice(0, 20)
