@@ -1,6 +1,23 @@
+import type { ComponentChildren } from 'preact'
 import type { UserRefRecord } from '../../../services/identity/user-ref.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
+import { Avatar } from './avatar.js'
 
 export const PersonLink = ({ view, user }: { view: PageView; user: Pick<UserRefRecord, 'username' | 'name'> | null }) =>
   user ? <a href={`${view.links.prefix}/${inUrl(user.username)}`}>{user.name}</a> : <span class="dim">none</span>
+
+interface PersonLineProps {
+  view: PageView
+  user: UserRefRecord | null
+  children?: ComponentChildren
+}
+
+/** A person with their picture on a line, and what is said of them; "none" where there is none. */
+export const PersonLine = ({ view, user, children }: PersonLineProps) => (
+  <p class="line">
+    {user && <Avatar view={view} user={user} size="small" />}
+    <PersonLink view={view} user={user} />
+    {children}
+  </p>
+)

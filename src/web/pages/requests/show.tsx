@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { fullPathOf } from '../../../access/rules.js'
 import { paging } from '../../../http/params.js'
@@ -21,11 +20,11 @@ import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { CommitText } from '../../components/files/commit.js'
 import { ActionButton, Checkbox, FormTag } from '../../components/form.js'
 import { Labels } from '../../components/issuable/labels.js'
+import { Section } from '../../components/issuable/section.js'
 import { withTaskButtons } from '../../components/issuable/tasks.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
-import { Avatar } from '../../components/people/avatar.js'
-import { PersonLink } from '../../components/people/person-link.js'
+import { PersonLine } from '../../components/people/person-link.js'
 import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
@@ -134,25 +133,17 @@ export const mergeRequestPage = page({
             </div>
             <aside>
               <Section title="Author">
-                <p class="line">
-                  <Avatar view={view} user={author} size="small" />
-                  <PersonLink view={view} user={author} />
+                <PersonLine view={view} user={author}>
                   <span class="dim">
                     <Time at={request.created_at} />
                   </span>
-                </p>
+                </PersonLine>
               </Section>
               <Section title="Reviewer">
-                <p class="line">
-                  {reviewer && <Avatar view={view} user={reviewer} size="small" />}
-                  <PersonLink view={view} user={reviewer} />
-                </p>
+                <PersonLine view={view} user={reviewer} />
               </Section>
               <Section title="Assignee">
-                <p class="line">
-                  {assignee && <Avatar view={view} user={assignee} size="small" />}
-                  <PersonLink view={view} user={assignee} />
-                </p>
+                <PersonLine view={view} user={assignee} />
               </Section>
               <Section title="Approved by">
                 <p>
@@ -189,13 +180,6 @@ export const mergeRequestPage = page({
     }
   },
 })
-
-const Section = ({ title, children }: { title: string; children: ComponentChildren }) => (
-  <section>
-    <h2>{title}</h2>
-    {children}
-  </section>
-)
 
 /** The box of the merge alone, which the script asks for to keep the page up to date. */
 export const mergeWidget = page({

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import type { IssueSubject } from '../../../../access/issues.js'
 import { fullPathOf } from '../../../../access/rules.js'
@@ -8,19 +7,12 @@ import type { IssueRecord } from '../../../../services/issuables/issues/list.js'
 import { Checkbox, Field, FormTag, SelectField, Submit } from '../../../components/form.js'
 import { type Choices, Suggestions } from '../../../components/issuable/choices.js'
 import { LabelFields, Labels, labelNames } from '../../../components/issuable/labels.js'
-import { Avatar } from '../../../components/people/avatar.js'
-import { PersonLink } from '../../../components/people/person-link.js'
+import { Section } from '../../../components/issuable/section.js'
+import { PersonLine } from '../../../components/people/person-link.js'
 import { type Fields, fieldsOf } from '../../../fields.js'
 import { inUrl, projectLinks } from '../../../links.js'
 import type { PageView } from '../../../page.js'
 import { addressOf } from './address.js'
-
-export const Section = ({ title, children }: { title: string; children: ComponentChildren }) => (
-  <section>
-    <h2>{title}</h2>
-    {children}
-  </section>
-)
 
 interface AttributesProps {
   view: PageView
@@ -56,10 +48,7 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
   return (
     <>
       <Section title="Assignee">
-        <p class="line">
-          {assignee && <Avatar view={view} user={assignee} size="small" />}
-          <PersonLink view={view} user={assignee} />
-        </p>
+        <PersonLine view={view} user={assignee} />
       </Section>
       <Section title="Labels">
         <p class="labels">{names.length > 0 ? <Labels labels={shown} at={links.page('issues')} /> : none}</p>

@@ -4,10 +4,10 @@ import * as documented from '../../../../http/documented.js'
 import { oneOf, orDefault } from '../../../../http/params.js'
 import { humanDuration } from '../../../../rules/duration.js'
 import { ActionButton, Field, FormTag, Submit } from '../../../components/form.js'
+import { Section } from '../../../components/issuable/section.js'
 import { fieldsOf } from '../../../fields.js'
 import type { PageView } from '../../../page.js'
 import { addressOf } from './address.js'
-import { Section } from './attributes.js'
 
 export const timeSpent = z.object({
   what: oneOf(['spent', 'estimate', 'reset_spent', 'reset_estimate']),
