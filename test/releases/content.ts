@@ -177,6 +177,8 @@ export async function fill(url: string, gpgKey: string): Promise<string> {
   }
   const onLine = await post(`${p}/merge_requests/1/discussions`, { body: 'on a line', position })
   await put(`${p}/merge_requests/1/discussions/${onLine.id}`, { resolved: true })
+  await post(`${p}/merge_requests/1/draft_notes`, { note: 'not yet sent' })
+  await post(`${p}/merge_requests/1/approve?sudo=ann`)
 
   const snippet = await post(`${p}/snippets`, { title: 'snippet', file_name: 'a.rb', content: 'puts 1\n', visibility: 'public' })
   await post('/snippets', { title: 'own', file_name: 'b.rb', content: 'puts 2\n', visibility: 'public' })
@@ -190,6 +192,7 @@ export async function fill(url: string, gpgKey: string): Promise<string> {
   await post(`${p}/issues/2/todo`)
   await post(`${p}/wikis`, { title: 'home', content: '# Home' })
   await post(`${p}/fork`, { namespace: 'root' })
+  await post('/broadcast_messages', { message: 'a message', starts_at: '2026-01-01T00:00:00Z', ends_at: '2199-01-31T00:00:00Z' })
   // last: it is called for each change
   await addHook('/hooks')
   return `/${project.path_with_namespace}${await upload(url, `${p}/uploads`)}`
