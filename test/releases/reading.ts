@@ -55,7 +55,7 @@ const QUERIES: [path: RegExp, query: string][] = [
 ]
 
 /** What is not data of the instance, or is made again for each answer. */
-const LEFT_OUT = /\/archive|^\/(version|metadata|keys)$|^\/(uploads|oauth|-)\//
+const LEFT_OUT = /\/archive|^\/(version|metadata|keys|admin\/jobs)$|^\/(uploads|oauth|-)\//
 
 /**
  * Reads everything that an administrator can read: each GET of the reference, with each item of each list in its path.
