@@ -99,6 +99,7 @@ export const boardPage = page({
     const mayMove = subject.can('manage_issue')
     return {
       title: `Board · ${fullPathOf(subject.project)}`,
+      module: 'board',
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues">
           <div class="heading">
