@@ -1,4 +1,4 @@
-import { diffTexts } from './diff/diff-texts.js'
+import { diffTexts } from './diff/unsaved-changes.js'
 import type { GitInstallation } from './installation.js'
 import { canMerge, draftConflicted, draftMerge, draftPick, mergeTexts, pickRefusal } from './merge/merge.js'
 import { copyObjects } from './objects/copy-objects.js'

@@ -72,7 +72,7 @@ describe('a file', () => {
     await t.api('get', `${project.path}/repository/files/a?ref=main`, who).expect(404)
   })
 
-  it('is replaced and renamed by pages of their own, to which a menu leads, also one that is no text (WB-641)', async () => {
+  it('is replaced and renamed by pages to which a menu leads, also one that is no text (WB-641)', async () => {
     const who = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: who, visibility: 'public', files: { 'd/b.bin': 'a\0b' } })
     const browser = await signedIn(who)

@@ -156,7 +156,13 @@ async function offeredTo(role: Role, project: TestProject, wanted?: string[]): P
 /** The lowest role, where it is not that of the rule: these forms do what needs more, or their rules are of pages alone. */
 const HIGHER: Record<string, Role> = {
   'POST P/-/issues/bulk_update': 'reporter',
+  'POST P/-/boards': 'reporter',
+  'POST P/-/boards/lists': 'reporter',
+  'POST P/-/boards/lists/move': 'reporter',
+  'POST P/-/boards/lists/remove': 'reporter',
   'POST P/-/boards/move': 'reporter',
+  'PUT P/-/boards/:board_id': 'reporter',
+  'DELETE P/-/boards/:board_id': 'reporter',
   'POST P/-/issues/:issue_iid/create_merge_request': 'developer',
   'POST P/-/merge_requests/bulk_update': 'developer',
   'POST P/-/merge_requests/:merge_request_iid/suggestions': 'developer',
