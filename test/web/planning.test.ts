@@ -348,7 +348,13 @@ describe('labels and milestones', () => {
     expect((await browser.submit('Subscribe')).text).toContain('You are subscribed.')
     const bug = made.$('a[aria-label="Edit bug"]').attr('href') as string
     await browser.open(bug)
+    const boards = `${one.path}/boards`
+    const { body: board } = await t.api('post', boards, owner).send({ name: 'b' }).expect(201)
+    const { body: own } = await t.api('get', `${one.path}/labels/bug`, owner).expect(200)
+    await t.api('post', `${boards}/${board.id}/lists`, owner).send({ label_id: own.id }).expect(201)
     const promoted = await browser.submit('Promote to a label of the group')
+    const { body: label } = await t.api('get', `${group.path}/labels/bug`, owner).expect(200)
+    expect((await t.api('get', `${boards}/${board.id}/lists`, owner)).body).toMatchObject([{ label: { id: label.id, name: 'bug' } }])
     expect([promoted.at, promoted.text]).toEqual([`/groups/${group.fullPath}/-/labels`, expect.stringContaining('2 open issues')])
     for (const project of [one, two]) {
       expect((await t.api('get', `${project.path}/issues/1`, owner)).body.labels).toEqual(['bug'])

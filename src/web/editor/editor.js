@@ -99,9 +99,10 @@ function unitOf(text, path) {
 function open(text) {
   const { form } = text
   const field = text.closest('.field')
+  /** The field for the name of the file. */
   const name = form.elements[text.dataset.name]
   const language = new Compartment()
-  const pathNow = () => name?.value || text.dataset.path || ''
+  const pathNow = () => text.dataset.path + name.value
 
   // in a root of its own its styles need no exception to the policy of the page
   const host = document.createElement('div')
@@ -158,8 +159,14 @@ function open(text) {
     const known = await languageOf(path)
     if (path === pathNow()) view.dispatch({ effects: language.reconfigure([known, isMarkdown(path) ? EditorView.lineWrapping : []]) })
   }
-  name?.addEventListener('change', colour)
-  void colour()
+  // only Markdown looks different from its text
+  const preview = form.querySelector('.views [value=text]')
+  const named = () => {
+    if (preview) preview.hidden = name.value !== '' && !isMarkdown(name.value)
+    void colour()
+  }
+  name.addEventListener('change', named)
+  named()
   field.querySelector('label').addEventListener('click', () => view.focus())
   // the keys of the page are letters here
   for (const kind of ['keydown', 'keyup', 'keypress']) host.addEventListener(kind, (event) => event.stopPropagation())
