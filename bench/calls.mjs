@@ -401,7 +401,7 @@ const IN_BOTH = Object.fromEntries(
       await k.post(`${at}/hooks/:hook_id/test/push_events`, undefined, fill).catch(() => undefined)
       return { ...fill, hook_event_id: (await k.get(`${at}/hooks/:hook_id/events`, fill))[0]?.id ?? 1 }
     }
-    // of a place of its own: there may be 50 boards, and 20 lists on each
+    // of a new place: there may be 50 boards, and 20 lists on each
     const board = async (k) => {
       const fill = of === 'projects' ? await newProject(k) : await newGroup(k)
       return { ...fill, board_id: (await k.post(`${at}/boards`, { name: 'x' }, fill)).id }
