@@ -154,6 +154,14 @@ const READS = {
   'GET /groups/:id/milestones/:milestone_id': '',
   'GET /groups/:id/milestones/:milestone_id/issues': '',
   'GET /groups/:id/milestones/:milestone_id/merge_requests': '',
+  'GET /projects/:id/boards': '',
+  'GET /projects/:id/boards/:board_id': '',
+  'GET /projects/:id/boards/:board_id/lists': '',
+  'GET /projects/:id/boards/:board_id/lists/:list_id': '',
+  'GET /groups/:id/boards': '',
+  'GET /groups/:id/boards/:board_id': '',
+  'GET /groups/:id/boards/:board_id/lists': '',
+  'GET /groups/:id/boards/:board_id/lists/:list_id': '',
   'GET /issues': '',
   'GET /groups/:id/issues': '',
   'GET /projects/:id/issues': '',
@@ -393,7 +401,31 @@ const IN_BOTH = Object.fromEntries(
       await k.post(`${at}/hooks/:hook_id/test/push_events`, undefined, fill).catch(() => undefined)
       return { ...fill, hook_event_id: (await k.get(`${at}/hooks/:hook_id/events`, fill))[0]?.id ?? 1 }
     }
+    // of a new place: there may be 50 boards, and 20 lists on each
+    const board = async (k) => {
+      const fill = of === 'projects' ? await newProject(k) : await newGroup(k)
+      return { ...fill, board_id: (await k.post(`${at}/boards`, { name: 'x' }, fill)).id }
+    }
+    const aLabel = async (k, fill, name) => (await k.post(`${at}/labels`, { name, color: '#112233' }, fill)).id
+    const list = async (k) => {
+      const fill = await board(k)
+      const made = []
+      for (const name of ['one', 'two']) made.push((await k.post(`${at}/boards/:board_id/lists`, { label_id: await aLabel(k, fill, name) }, fill)).id)
+      return { ...fill, list_id: made[1] }
+    }
     return [
+      [`POST ${at}/boards`, async (k) => ({ fill: of === 'projects' ? await newProject(k) : await newGroup(k), body: { name: 'x' } })],
+      [`PUT ${at}/boards/:board_id`, ({ n }) => ({ body: { name: `board ${n}` } })],
+      [`DELETE ${at}/boards/:board_id`, async (k) => ({ fill: await board(k) })],
+      [
+        `POST ${at}/boards/:board_id/lists`,
+        async (k) => {
+          const fill = await board(k)
+          return { fill, body: { label_id: await aLabel(k, fill, 'one') } }
+        },
+      ],
+      [`PUT ${at}/boards/:board_id/lists/:list_id`, async (k) => ({ fill: await list(k), body: { position: 0 } })],
+      [`DELETE ${at}/boards/:board_id/lists/:list_id`, async (k) => ({ fill: await list(k) })],
       [`PUT ${at}/notification_settings`, ({ n }) => ({ body: { level: n % 2 ? 'watch' : 'participating' } })],
       [`POST ${at}/members`, async (k) => ({ body: { ...(await user(k)), access_level: 30 } })],
       [`PUT ${at}/members/:user_id`, async (k) => ({ fill: await member(k, at), body: { access_level: 20 } })],
@@ -763,6 +795,7 @@ function seededFill(path, s) {
     discussion_id: commit ? s.comment.id : s.awards[on].discussion,
     milestone_id: at.startsWith('/groups') ? s.groupMilestone.id : s.milestone.id,
     label_id: at.startsWith('/groups') ? s.groupLabel : s.label,
+    ...s.boards[at],
     hook_id: s.hooks[at],
     token_id: s.tokens[at],
     key_id: path.includes('gpg_keys')

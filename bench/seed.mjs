@@ -60,6 +60,15 @@ export async function seed(bench) {
   const milestone = await post(`${p}/milestones`, { title: 'v1' })
   await atOnce(20, (i) => post(`${p}/milestones`, { title: `v1.${i}` }))
   const groupMilestone = await post(`/groups/${group.id}/milestones`, { title: 'g1' })
+  // releases before these have no boards
+  const boards = {}
+  for (const [at, milestone_id] of [
+    [p, milestone.id],
+    [`/groups/${group.id}`, groupMilestone.id],
+  ]) {
+    const { id } = await post(`${at}/boards`, { name: 'Development' }).catch(() => ({ id: 0 }))
+    boards[at] = { board_id: id, list_id: id && (await post(`${at}/boards/${id}/lists`, { milestone_id })).id }
+  }
   await atOnce(2_000, (i) =>
     post(`${p}/issues`, {
       title: `Issue ${i}`,
@@ -153,6 +162,7 @@ export async function seed(bench) {
     user,
     milestone,
     groupMilestone,
+    boards,
     head,
     snippet,
     own,

@@ -13,8 +13,8 @@ const REFERENCE = 'src/http/reference'
 /** The stylesheets, the script and the icon of the pages. */
 const ASSETS = 'src/web/assets'
 
-/** What draws diagrams: only pages that have one load it. */
-const DIAGRAMS = 'src/web/diagrams'
+/** Folders of src/web with modules that only some pages load, and their entries. */
+const ON_DEMAND = { diagrams: ['page', 'frame'], editor: ['editor'] }
 
 /** Packages that the program loads from node_modules: native code, and libraries that many services never load. */
 export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'nodemailer', 'openpgp']
@@ -35,8 +35,8 @@ export async function build() {
   copyFiles(ASSETS, 'dist/assets')
   // Files are replaced atomically, the stamp last: an interrupted build is repeated.
   const compressed = onDemand.map(({ path, contents }) => ({ path: `${path}.gz`, text: gzipSync(contents, { level: 9 }) }))
-  const diagrams = join(root, 'dist/assets/diagrams')
-  mkdirSync(diagrams, { recursive: true })
+  const folders = Object.keys(ON_DEMAND).map((name) => join(root, 'dist/assets', name))
+  for (const folder of folders) mkdirSync(folder, { recursive: true })
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
   // V8 code caches of former builds
   rmSync(join(root, 'dist/cache'), { recursive: true, force: true })
@@ -47,8 +47,8 @@ export async function build() {
   }
   // those of former builds
   const current = new Set(compressed.map(({ path }) => path))
-  for (const name of readdirSync(diagrams))
-    if (/\.gz$/.test(name) && !current.has(join(diagrams, name))) rmSync(join(diagrams, name), { force: true })
+  for (const folder of folders)
+    for (const name of readdirSync(folder)) if (/\.gz$/.test(name) && !current.has(join(folder, name))) rmSync(join(folder, name), { force: true })
   return program
 }
 
@@ -137,22 +137,26 @@ export async function bundles() {
     sourcemap: false,
   })
   // modules of browsers: each kind of diagram is a separate part
-  const diagrams = await bundle({
-    absWorkingDir: root,
-    outdir: join(root, 'dist/assets/diagrams'),
-    entryPoints: ['page', 'frame'].map((name) => `${DIAGRAMS}/${name}.js`),
-    entryNames: '[name]-[hash]',
-    chunkNames: '[name]-[hash]',
-    bundle: true,
-    splitting: true,
-    minify: true,
-    write: false,
-    metafile: true,
-    format: 'esm',
-    target: 'es2022',
-    legalComments: 'none',
-    logLevel: 'error',
-  })
+  const onDemand = await Promise.all(
+    Object.entries(ON_DEMAND).map(([folder, entries]) =>
+      bundle({
+        absWorkingDir: root,
+        outdir: join(root, 'dist/assets', folder),
+        entryPoints: entries.map((name) => `src/web/${folder}/${name}.js`),
+        entryNames: '[name]-[hash]',
+        chunkNames: '[name]-[hash]',
+        bundle: true,
+        splitting: true,
+        minify: true,
+        write: false,
+        metafile: true,
+        format: 'esm',
+        target: 'es2022',
+        legalComments: 'none',
+        logLevel: 'error',
+      }),
+    ),
+  )
   // it would stay as long as the service that is started next
   await stop()
   const map = main.outputFiles.find(({ path }) => path.endsWith('program.js.map'))
@@ -160,8 +164,8 @@ export async function bundles() {
   const bundled = [main, others, client]
   return {
     files: bundled.flatMap(({ outputFiles }) => outputFiles),
-    onDemand: diagrams.outputFiles,
-    inputs: Object.assign({}, ...[...bundled, diagrams].map(({ metafile }) => metafile.inputs)),
+    onDemand: onDemand.flatMap(({ outputFiles }) => outputFiles),
+    inputs: Object.assign({}, ...[...bundled, ...onDemand].map(({ metafile }) => metafile.inputs)),
   }
 }
 

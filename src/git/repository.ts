@@ -1,3 +1,4 @@
+import { diffTexts } from './diff/unsaved-changes.js'
 import type { GitInstallation } from './installation.js'
 import { canMerge, draftConflicted, draftMerge, draftPick, mergeTexts, pickRefusal } from './merge/merge.js'
 import { copyObjects } from './objects/copy-objects.js'
@@ -80,6 +81,7 @@ function writerOf(
     },
     draftConflicted: async (ours, theirs) => draftConflicted(writing(), ours, theirs),
     mergeTexts: (texts, side) => mergeTexts(writing(), texts, side),
+    diffTexts: (before, after) => diffTexts(writing(), before, after),
     draftMerge: async (draft, whileWriting) => draftMerge(writing(), draft, await reader.uniqueMergeBase(draft.into, draft.from), whileWriting),
     writeCommit: (commit) => writeCommit(writable(), commit),
     writeTag: (tag) => writeTag(writable(), tag),

@@ -596,6 +596,8 @@ export interface GitRepository {
   draftConflicted(ours: Oid, theirs: Oid): Promise<ConflictedMerge | null>
   /** Merges three texts line by line; where both sides changed the same lines, those of one side are taken. */
   mergeTexts(texts: MergedTexts, side: 'ours' | 'theirs'): Promise<Buffer>
+  /** The hunks of the diff of two texts that are in no commit; null if they take git too long. */
+  diffTexts(before: Buffer, after: Buffer): Promise<string | null>
   /** Writes a commit with an existing tree. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>

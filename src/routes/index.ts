@@ -3,6 +3,7 @@ import type { Section } from '../http/openapi/document.js'
 import { administration } from './administration/index.js'
 import { applications } from './applications/index.js'
 import { auditEvents } from './audit-events/index.js'
+import { boards } from './boards/index.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
 import { broadcastMessages } from './broadcast-messages/index.js'
@@ -123,6 +124,7 @@ const subjects: Section[] = [
   { name: 'Issues', description: 'Issues with their todos and time tracking.', endpoints: [...issueLists, ...issues, ...issueAttention] },
   { name: 'Labels', description: 'Labels of projects and groups.', endpoints: labels },
   { name: 'Milestones', description: 'Milestones of projects and groups.', endpoints: milestones },
+  { name: 'Boards', description: 'Boards of the issues of projects and groups, and their lists.', endpoints: boards },
   { name: 'Notes', description: 'Comments on issues, merge requests and snippets.', endpoints: notes },
   { name: 'Discussions', description: 'Threaded comments, including on lines of a diff.', endpoints: discussions },
   { name: 'Draft notes', description: 'Notes of a review that are kept until they are published together.', endpoints: draftNotes },

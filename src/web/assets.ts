@@ -6,6 +6,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { noSuchRoute } from '../failures.js'
 import { Diagrams } from './diagrams.js'
+import { OnDemandScripts } from './on-demand.js'
 
 /** The addresses of the assets, which change with their contents. */
 export interface AssetLinks {
@@ -13,9 +14,13 @@ export interface AssetLinks {
   script: string
   /** What the script loads when something is looked for. */
   finders: string
+  /** What drags the cards of a board. */
+  board: string
   icon: string
-  /** What draws diagrams; undefined where the service was not built. */
+  /** What draws diagrams; undefined where the service was not built, as is the next. */
   diagrams: string | undefined
+  /** The editor of files. */
+  editor: string | undefined
 }
 
 interface Asset {
@@ -32,6 +37,7 @@ const FILES = {
   style: ['styles/index.css', 'text/css; charset=utf-8'],
   script: ['script.js', 'text/javascript; charset=utf-8'],
   finders: ['finders.js', 'text/javascript; charset=utf-8'],
+  board: ['board.js', 'text/javascript; charset=utf-8'],
   icon: ['icon.svg', 'image/svg+xml'],
 } as const
 
@@ -50,21 +56,25 @@ const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }
 export class Assets {
   #loaded: Promise<Map<keyof typeof FILES, Asset>> | undefined
   readonly #diagrams: Diagrams
+  readonly #editor: OnDemandScripts
 
   constructor(private readonly prefix: string) {
     this.#diagrams = new Diagrams(prefix)
+    this.#editor = new OnDemandScripts(prefix, 'editor')
   }
 
   /** The addresses for a page. */
   async links(): Promise<AssetLinks> {
     const assets = await this.#load()
     const at = (name: keyof typeof FILES) => this.prefix + (assets.get(name)?.address ?? '')
-    return { style: at('style'), script: at('script'), finders: at('finders'), icon: at('icon'), diagrams: await this.#diagrams.script() }
+    const [diagrams, editor] = await Promise.all([this.#diagrams.script(), this.#editor.addressOf('editor')])
+    return { style: at('style'), script: at('script'), finders: at('finders'), board: at('board'), icon: at('icon'), diagrams, editor }
   }
 
   /** Serves them; browsers ask for each content once (WB-7). */
   serve(app: FastifyInstance): void {
     this.#diagrams.serve(app)
+    this.#editor.serve(app)
     app.get('/assets/:name', { config: { policy: 'anyone' } }, async (request, reply) => {
       const wanted = `/assets/${(request.params as { name: string }).name}`
       const asset = [...(await this.#load()).values()].find(({ address }) => address === wanted)

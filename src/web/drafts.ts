@@ -15,9 +15,11 @@ const MAX_TEXT = 1_048_576
 
 /**
  * What a form looks like again whose text is to be seen, or gets a file, before it is saved (WB-121, WB-122); null for
- * a form that is sent for good. The button names the field.
+ * a form that is sent for good. The button names the field; one named `show` names what the page shows of it (WB-640).
  */
 export async function drafted(ctx: Context, caller: Caller, subject: unknown, bag: ParameterBag): Promise<Refusal | null> {
+  // the page shows it
+  if (typeof bag['show'] === 'string') return { values: bag, faults: {}, message: null }
   const project = projectOf(subject)
   const previewed = fieldOf(bag, 'preview')
   if (previewed) {

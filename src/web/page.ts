@@ -96,6 +96,8 @@ export interface Html {
   narrow?: boolean
   /** Loads the script; by default what is not narrow does. */
   scripted?: boolean
+  /** A script that it loads beside that of all pages. */
+  module?: 'editor' | 'board'
   /** What services that show a link of it say about it (Open Graph); only signed-out readers are sent that (WB-232). */
   card?: { text: string | null | undefined; image?: string | null }
   /** Its feed: what it has, and the address without the prefix (WB-230). */

@@ -80,7 +80,7 @@ export const MATRIX: Record<string, Rows> = {
     ]),
   ),
   ...each(
-    ['project: read_project', 'project: create_issue', 'issue: read_issue', 'group: read_group'],
+    ['project: read_project', 'project: read_issue', 'project: create_issue', 'issue: read_issue', 'group: read_group'],
     {
       private: '401  404  404  in   in   in   in   in   in',
       internal: '401  404  in   in   in   in   in   in   in',
@@ -89,7 +89,7 @@ export const MATRIX: Record<string, Rows> = {
     null,
   ),
   ...each(
-    ['issue: update_issue', 'issue: move_issue', 'project: manage_label', 'group: manage_label'],
+    ['issue: update_issue', 'issue: move_issue', 'project: manage_issue', 'project: manage_label', 'group: manage_label'],
     {
       private: '401  404  404  403  in   in   in   in   in',
       internal: '401  404  403  403  in   in   in   in   in',
@@ -286,6 +286,9 @@ export const BODIES: Record<string, object> = {
   'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },
   'PUT /groups/:id/labels/:label_id': { new_name: 'x' },
   'DELETE /groups/:id/labels': { name: '999999' },
+  'POST /groups/:id/boards': { name: ' ' },
+  'POST /groups/:id/boards/:board_id/lists': { label_id: 999_999 },
+  'PUT /groups/:id/boards/:board_id/lists/:list_id': { position: 0 },
   'POST /groups/:id/milestones': { title: '' },
   'PUT /groups/:id/milestones/:milestone_id': { title: 'x' },
   'POST /projects/:id/statuses/:sha': { state: 'success' },

@@ -52,6 +52,24 @@ describe('python-gitlab, call by call', () => {
     expect(fork.body).toMatchObject({ forked_from_project: { id: project.id }, namespace: { path: user.username } })
   })
 
+  it('boards and their lists (BO-1 to BO-6)', async () => {
+    const user = await t.user()
+    const call = callsOf(user)
+    const { body: project } = await call('post', '/projects', 201, { name: 'with a board' })
+    const at = `/projects/${project.id}`
+    const label = async (name: string) => (await call('post', `${at}/labels`, 201, { name, color: '#112233' })).body.id
+    const { body: board } = await call('post', `${at}/boards`, 201, { name: 'b' })
+    const lists = `${at}/boards/${board.id}/lists`
+    const { body: one } = await call('post', lists, 201, { label_id: await label('one') })
+    const { body: two } = await call('post', lists, 201, { label_id: await label('two') })
+    // an object is saved with all that has changed
+    await call('put', `${lists}/${two.id}`, 200, { position: 0 })
+    await call('put', `${at}/boards/${board.id}`, 200, { name: 'new' })
+    expect((await call('get', `${at}/boards`, 200)).body).toMatchObject([{ name: 'new', lists: [{ id: two.id }, { id: one.id }] }])
+    await call('delete', `${lists}/${one.id}`, 204)
+    await call('delete', `${at}/boards/${board.id}`, 204)
+  })
+
   it('files, trees, branches, tags and protection (CL-1)', async () => {
     const user = await t.user()
     const call = callsOf(user)

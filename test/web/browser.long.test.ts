@@ -326,8 +326,8 @@ describe('planning', () => {
           // by the form, or by dragging it
           if (javaScriptEnabled) await card.dragTo(page.locator('[data-list=opened]'))
           else {
-            await card.getByRole('combobox').selectOption('Open')
-            await card.getByRole('button').click()
+            await card.locator('[data-move]').click()
+            await page.getByRole('button', { name: 'Open', exact: true }).click()
           }
           await page.locator('[data-list=opened] .card', { hasText: 'From a browser' }).first().waitFor()
           await page.locator('[data-list=opened] .card', { hasText: 'From a browser' }).getByRole('link').first().click()

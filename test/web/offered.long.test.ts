@@ -46,6 +46,10 @@ async function makeProject(): Promise<TestProject> {
     })
   await say('/labels', { name: 'one', color: '#112233', priority: 1 })
   await say('/milestones', { title: 'one' })
+  const idOf = async (path: string) => (await t.api('get', `${project.path}${path}`, owner).expect(200)).body
+  await say('/boards', { name: 'one' })
+  const [[board], label, [milestone]] = [await idOf('/boards'), await idOf('/labels/one'), await idOf('/milestones')]
+  for (const of of [{ label_id: label.id }, { milestone_id: milestone.id }]) await say(`/boards/${board.id}/lists`, of)
   // none of the guest's: who has written an issue may change it
   for (const who of [owner, reporter, developer]) await say('/issues', { title: 'one', description: '- [ ] task', labels: 'one' }, who)
   await say('/merge_requests', { title: 'one', source_branch: 'topic', target_branch: 'main', description: '- [ ] task' }, developer)
@@ -156,7 +160,13 @@ async function offeredTo(role: Role, project: TestProject, wanted?: string[]): P
 /** The lowest role, where it is not that of the rule: these forms do what needs more, or their rules are of pages alone. */
 const HIGHER: Record<string, Role> = {
   'POST P/-/issues/bulk_update': 'reporter',
+  'POST P/-/boards': 'reporter',
+  'POST P/-/boards/lists': 'reporter',
+  'POST P/-/boards/lists/move': 'reporter',
+  'POST P/-/boards/lists/remove': 'reporter',
   'POST P/-/boards/move': 'reporter',
+  'PUT P/-/boards/:board_id': 'reporter',
+  'DELETE P/-/boards/:board_id': 'reporter',
   'POST P/-/issues/:issue_iid/create_merge_request': 'developer',
   'POST P/-/merge_requests/bulk_update': 'developer',
   'POST P/-/merge_requests/:merge_request_iid/suggestions': 'developer',
@@ -166,8 +176,8 @@ const HIGHER: Record<string, Role> = {
   'DELETE P/-/tags/*': 'maintainer',
 }
 
-/** Its answer is that of another service. */
-const NOT_SENT = new Set(['POST P/-/hooks/:hook_id/test'])
+/** Its answer is that of another service, or it takes a file. */
+const NOT_SENT = new Set(['POST P/-/hooks/:hook_id/test', 'POST P/-/replace/*', 'POST P/-/upload/*'])
 
 /** Stand on pages of a project in another state alone, or are sent by scripts; their tests are those of their pages. */
 const SELDOM = [
@@ -207,6 +217,8 @@ const SELDOM = [
 /** What people type into a form of this project, by the names of the fields. */
 const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, string> => ({
   ...(at.endsWith('revert') && { start_branch: 'topic' }),
+  ...(at.endsWith('rename/*') && { file_path: 'renamed.txt' }),
+  ...(at.endsWith('boards/move') && { issue_iid: '1', from: 'opened', to: 'closed' }),
   duration: '1h',
   duplicate_of: '2',
   to_project: elsewhere.fullPath,

@@ -1,4 +1,5 @@
 export * from './audit.js'
+export * from './boards.js'
 export * from './credentials.js'
 export * from './custom-attributes.js'
 export * from './deploy.js'

@@ -12,7 +12,7 @@ export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
  * The deadline of a diff: five seconds of the usual thirty. Files of millions of lines with little in common take git
  * much longer; a second attempt omits their text (C-52).
  */
-const deadlineOf = ({ limits }: ProcessPool) => limits.deadline / 6
+export const deadlineOf = ({ limits }: ProcessPool) => limits.deadline / 6
 
 /** The second attempt treats larger files as binary. */
 const SMALL_FILES_ONLY = ['-c', 'core.bigFileThreshold=256k']

@@ -45,6 +45,8 @@ export interface IssuableFilter extends NegatableFilters, Paging {
   updated_after?: Date | undefined
   updated_before?: Date | undefined
   milestone_id?: number | undefined
+  /** Leaves out what has one of these milestones. */
+  without_milestones?: number[] | undefined
   not?: NegatableFilters | undefined
   order_by: IssuableOrder
   sort: 'asc' | 'desc'
@@ -236,6 +238,10 @@ export function filtersOf(tables: IssuableTables) {
       where: (title) => sql`coalesce(${issuables.milestone_id} not in ${titled(title)}, true)`,
       value: ({ not }) => titleIn(not?.milestone),
       cacheable: false,
+    },
+    without_milestones: {
+      where: (ids) => sql`coalesce(${issuables.milestone_id} <> all(${ids}::bigint[]), true)`,
+      value: ({ without_milestones }) => (without_milestones?.length ? without_milestones : undefined),
     },
     not_author_id: { where: (id) => sql`${issuables.author_id} <> ${id}`, value: ({ not }) => one(not?.author_id) },
     not_author_ids: { where: (ids) => sql`${issuables.author_id} <> all(${ids}::bigint[])`, value: ({ not }) => many(not?.author_id) },

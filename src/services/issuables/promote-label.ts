@@ -3,14 +3,14 @@ import type { SignedIn } from '../../access/actor.js'
 import { getGroupFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { onlyRow } from '../../db/only-row.js'
-import { issueLabels, labels, mergeRequestLabels, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
+import { boardLists, issueLabels, labels, mergeRequestLabels, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, forbidden, notFound, refused } from '../../failures.js'
 import type { Label } from './labels.js'
 
 /**
  * Makes a label of a project one of its group. It replaces the labels with its name of all projects below the group,
- * whose issues and merge requests get it; each project's own is deleted. Returns the path of the group.
+ * whose issues, merge requests and boards get it; each project's own is deleted. Returns the path of the group.
  */
 export async function promoteLabel(
   ctx: Context,
@@ -53,6 +53,8 @@ export async function promoteLabel(
           await tx.execute(sql`insert into ${table} (project_id, ${owned}, label_id)
             select project_id, ${owned}, ${made.id} from ${table} where ${inArray(table.label_id, ids)} on conflict do nothing`)
         }
+        // a board has one of them at most
+        await tx.update(boardLists).set({ label_id: made.id }).where(inArray(boardLists.label_id, ids))
         await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, 'Label'), inArray(subscriptions.target_id, ids)))
         await tx.delete(labels).where(inArray(labels.id, ids))
       }),

@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
 import {
+  boardLists,
+  boards,
   issueLabels,
   issues,
   labels,
@@ -20,13 +22,26 @@ interface Replacement {
 }
 
 /**
- * Replaces labels and milestones of the old group on the project's issues, merge requests and releases by those with
- * the same title in the new namespace; missing ones are created in the project (GR-43). No reference to a group that
+ * Replaces labels and milestones of the old group on the project's issues, merge requests, releases and boards by those
+ * with the same title in the new namespace; missing ones are created in the project (GR-43). No reference to a group that
  * the project has left remains (SEC-31).
  */
 export async function transferLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
   await replaceLabels(tx, projectId, namespaceId, now)
   await replaceMilestones(tx, projectId, namespaceId, now)
+}
+
+const listsOf = (projectId: number) => sql`select b.id from ${boards} b where b.project_id = ${projectId}`
+
+/** Gives lists of boards the replacement, unless their board has a list of it already. */
+async function replaceLists(tx: Transaction, projectId: number, column: 'label_id' | 'milestone_id', replacements: Replacement[]) {
+  const of = sql.identifier(column)
+  await tx.execute(sql`update ${boardLists} h set ${of} = p.replacement from ${replacementList(replacements)}
+    where h.${of} = p.old and h.board_id in (${listsOf(projectId)})
+      and not exists (select from ${boardLists} o where o.board_id = h.board_id and o.${of} = p.replacement)`)
+  await tx.execute(
+    sql`delete from ${boardLists} h using ${replacementList(replacements)} where h.${of} = p.old and h.board_id in (${listsOf(projectId)})`,
+  )
 }
 
 const LABEL_TABLES = [
@@ -40,7 +55,7 @@ async function replaceLabels(tx: Transaction, projectId: number, namespaceId: nu
     ${sql.join(
       LABEL_TABLES.map(({ table }) => sql`select w.label_id from ${table} w where w.project_id = ${projectId}`),
       sql` union `,
-    )}))`
+    )} union select h.label_id from ${boardLists} h where h.board_id in (${listsOf(projectId)})))`
   await tx.execute(sql`insert into ${labels} (project_id, title, color, description, description_html, created_at, updated_at)
     select distinct on (o.title) ${projectId}::bigint, o.title, o.color, o.description, o.description_html, ${now.toISOString()}::timestamptz, ${now.toISOString()}::timestamptz
     from ${orphaned} o where not exists (
@@ -51,6 +66,7 @@ async function replaceLabels(tx: Transaction, projectId: number, namespaceId: nu
       order by t.project_id nulls last limit 1) as replacement from ${orphaned} o`,
   )
   if (replacements.length === 0) return
+  await replaceLists(tx, projectId, 'label_id', replacements)
   for (const { table, owner } of LABEL_TABLES) {
     const name = sql.identifier(owner)
     await tx.execute(sql`insert into ${table} (project_id, ${name}, label_id)
@@ -65,7 +81,8 @@ async function replaceMilestones(tx: Transaction, projectId: number, namespaceId
     ${sql.join(
       MILESTONE_TABLES.map((table) => sql`select h.milestone_id from ${table} h where h.project_id = ${projectId}`),
       sql` union `,
-    )} union select h.milestone_id from ${releaseMilestones} h join ${releases} r on r.id = h.release_id where r.project_id = ${projectId}))`
+    )} union select h.milestone_id from ${releaseMilestones} h join ${releases} r on r.id = h.release_id where r.project_id = ${projectId}
+    union select h.milestone_id from ${boardLists} h where h.board_id in (${listsOf(projectId)})))`
   // a group milestone applies to projects directly in the group (MI-8)
   const inScope = sql`(t.project_id = ${projectId} or t.namespace_id = ${namespaceId})`
   const { rows: missing } = await tx.execute<{ id: string }>(
@@ -81,6 +98,7 @@ async function replaceMilestones(tx: Transaction, projectId: number, namespaceId
     sql`select o.id as old, (select t.id from ${milestones} t where t.title = o.title and ${inScope} order by t.project_id nulls last limit 1) as replacement from ${orphaned} o`,
   )
   if (replacements.length === 0) return
+  await replaceLists(tx, projectId, 'milestone_id', replacements)
   await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id) select h.release_id, p.replacement from ${releaseMilestones} h
     join ${replacementList(replacements)} on p.old = h.milestone_id join ${releases} r on r.id = h.release_id where r.project_id = ${projectId} on conflict do nothing`)
   await tx.execute(sql`delete from ${releaseMilestones} h using ${replacementList(replacements)}, ${releases} r

@@ -111,12 +111,13 @@ export function TextField({
   within,
   type: _,
   rows = 6,
+  attributes,
   ...rest
-}: FieldProps<Typed> & { rows?: number; class?: string; spellcheck?: boolean }) {
+}: FieldProps<Typed> & { rows?: number; class?: string; spellcheck?: boolean; attributes?: Record<string, string | boolean> }) {
   return (
     <Labelled view={view} name={name} label={label} hint={hint} within={within}>
       {(aria) => (
-        <textarea name={name} rows={rows} {...rest} {...aria}>
+        <textarea name={name} rows={rows} {...rest} {...attributes} {...aria}>
           {/* browsers drop the first line break */}
           <LongText text={`\n${typed(view, name) ?? value ?? ''}`} />
         </textarea>

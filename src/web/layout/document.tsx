@@ -15,7 +15,7 @@ import { type CallCosts, PerformanceBar } from './performance-bar.js'
 /** The whole text of a page. */
 export async function documentOf(
   slices: Slices,
-  { title, body, card, feed, narrow = false, scripted = !narrow }: Html,
+  { title, body, card, feed, narrow = false, scripted = !narrow, module }: Html,
   view: PageView,
   assets: AssetLinks,
   { waiting, costs }: { waiting: Waiting | null; costs: CallCosts | null },
@@ -43,7 +43,7 @@ export async function documentOf(
     </>,
   )
   const head = renderToString(
-    <Head title={title} theme={view.theme} assets={assets} scripted={scripted} errors={errorsAt(view)}>
+    <Head title={title} theme={view.theme} assets={assets} scripted={scripted} module={module && assets[module]} errors={errorsAt(view)}>
       {card && view.viewer === null && <Card view={view} title={title} {...card} />}
       {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
     </Head>,
@@ -60,11 +60,12 @@ interface HeadProps {
   theme: Theme | null
   assets: AssetLinks
   scripted: boolean
+  module: string | undefined
   errors: string | undefined
   children: ComponentChildren
 }
 
-const Head = ({ title, theme, assets, scripted, errors, children }: HeadProps) => (
+const Head = ({ title, theme, assets, scripted, module, errors, children }: HeadProps) => (
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width" />
@@ -74,6 +75,7 @@ const Head = ({ title, theme, assets, scripted, errors, children }: HeadProps) =
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
     {children}
     {scripted && <script src={assets.script} defer data-errors={errors} data-finders={assets.finders} data-diagrams={assets.diagrams} />}
+    {module && <script type="module" src={module} />}
   </head>
 )
 

@@ -6,7 +6,7 @@ import type { Suggestion } from '../../../services/notes/suggestion-records.js'
 import { linesAt } from '../../../services/notes/suggestions.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { countsOf, type DiffTable, haveHidden, type Line, linesOf, UnifiedRows } from './diff.js'
-import { type ColorBudget, colorsOf, type Side, textOfBlob } from './diff-colors.js'
+import { aColorBudget, type ColorBudget, colorsOf, type Side, textOfBlob } from './diff-colors.js'
 import { aBudget, changedWords } from './diff-marks.js'
 import { inSteps, keyOf, weightOf } from './diff-tables.js'
 
@@ -56,6 +56,23 @@ export async function suggestionTable(
   }
   const given = { key, lines: () => lines, old: file && { path: new_path, text }, now: file && { path: new_path, text: changed } }
   return keptTable(ctx, given, budget, before !== null || isApplied)
+}
+
+/** The most lines of the diff of a text that is being edited. */
+const MAX_LINES = 20_000
+
+/** The changes of a text that is not saved yet; null if they take too long to find, or are too many to be shown. */
+export async function editTable(
+  ctx: Context,
+  repository: GitRepository,
+  before: { path: string; text: string },
+  after: { path: string; text: string },
+): Promise<DiffTable | null> {
+  const diff = await repository.diffTexts(Buffer.from(before.text), Buffer.from(after.text))
+  if (diff === null || diff.split('\n', MAX_LINES + 1).length > MAX_LINES) return null
+  const key = keyOf([before.path, after.path, diff, before.text, after.text])
+  const side = ({ path, text }: typeof before): Side => ({ path, text: async () => text.replaceAll('\r\n', '\n') })
+  return keptTable(ctx, { key, lines: () => linesOf(diff), old: side(before), now: side(after) }, aColorBudget())
 }
 
 /** A side of a change that is in a commit. */

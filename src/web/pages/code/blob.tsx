@@ -20,7 +20,7 @@ import { CodeCell, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
-import { MAX_EDITED } from './edit.js'
+import { MAX_EDITED } from './committing.js'
 import { FindFile, RefSwitch } from './finders.js'
 import { Outline } from './outline.js'
 import { renderFile } from './readme.js'
@@ -180,12 +180,7 @@ export const blobPage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={path}>
           <Toolbar place={place} project={subject.project.path} current="Code" isText={shown.kind === 'text'}>
-            {shown.kind !== 'link' && place.branch !== null && !hasBytes(path) && subject.can('push_code') && (
-              <a class="button" href={links.edit(ref, path)}>
-                <Icon name="pencil" />
-                {shown.kind === 'text' && shown.plain ? 'Edit' : 'Replace'}
-              </a>
-            )}
+            {place.branch !== null && !hasBytes(path) && subject.can('push_code') && <ChangeMenu place={place} shown={shown} />}
           </Toolbar>
           <div class="box file">
             <div class="head">
@@ -234,6 +229,30 @@ export const blobPage = page({
     }
   },
 })
+
+/** What can be done with a file on a branch. */
+const ChangeMenu = ({ place: { links, ref, path }, shown }: { place: Place; shown: Shown }) => (
+  <>
+    {shown.kind === 'text' && shown.plain && (
+      <a class="button" href={links.edit(ref, path)}>
+        <Icon name="pencil" />
+        Edit
+      </a>
+    )}
+    <details class="menu end">
+      <summary class="button square" aria-label="Change this file">
+        <Icon name="ellipsis" />
+      </summary>
+      <div class="items">
+        {shown.kind !== 'link' && <a href={links.replace(ref, path)}>Replace</a>}
+        <a href={links.rename(ref, path)}>Rename or move</a>
+        <a href={links.remove(ref, path)} class="danger">
+          Delete
+        </a>
+      </div>
+    </details>
+  </>
+)
 
 /** Shown by the script while lines are chosen. */
 const CopyLines = () => (

@@ -1,86 +1,108 @@
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
-import type { SignedIn } from '../../../access/actor.js'
-import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import type { Caller } from '../../../access/actor.js'
+import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { invalidRecord, notFound } from '../../../failures.js'
+import { invalidRecord, tooLarge } from '../../../failures.js'
 import * as documented from '../../../http/documented.js'
-import { file, opt, orDefault, str } from '../../../http/params.js'
-import { hasBytes } from '../../../lib/text/byte-path.js'
+import { opt, orDefault, str } from '../../../http/params.js'
 import { FILE_TEMPLATES } from '../../../rules/file-templates.js'
-import { createCommit } from '../../../services/repository/commits/create.js'
-import { Field, FormFaults, FormTag, Hidden, Submit, TextField, typed } from '../../components/form.js'
+import { isMarkdown } from '../../../services/markdown/relative.js'
+import { editTable } from '../../components/diff/excerpts.js'
+import { EditorForm } from '../../components/editor/editor.js'
+import { Field, FormFaults, Hidden, Submit, TextField, typed } from '../../components/form.js'
+import { HiddenNotice, Prose, Rendered } from '../../components/markup.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
-import { homeOfProject, inUrl } from '../../links.js'
+import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { type Place, placeOf } from './revision.js'
+import { branchOf, CommitFields, commit, commitAction, fileOf, MAX_EDITED, onCode, StaleFile, textOf, within } from './committing.js'
+import { renderFile } from './readme.js'
+import type { Place } from './revision.js'
 
-/** Larger files are changed by a push. */
-export const MAX_EDITED = 512 * 1024
+/** How the text of a form is shown, by the buttons above it. */
+type Show = 'text' | 'changes' | null
 
-const onCode = onProjectSignedIn('push_code')
-const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-`
-
-/** The branch that a page changes; 404 for a tag or a commit. */
-async function branchOf(ctx: Context, subject: ProjectSubject, view: PageView, path: string): Promise<Place & { branch: string }> {
-  const place = await placeOf(ctx, subject, view, path)
-  const { branch } = place
-  // a commit is made of paths in UTF-8
-  if (branch === null || hasBytes(path)) throw notFound()
-  return { ...place, branch }
+const showOf = (view: PageView): Show => {
+  const show = typed(view, 'show')
+  return show === 'text' || show === 'changes' ? show : null
 }
 
-/** What every commit from a page asks for. */
-const CommitFields = ({ view, message, branch }: { view: PageView; message: string; branch: string }) => {
-  const f = fieldsOf(view, commit)
+/** The lines of a file keep their ends. */
+const withEndsOf = (before: string, text: string) => (before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text)
+
+interface Edited {
+  place: Place
+  path: string
+  text: string
+  /** The stored file; null for a new one. */
+  before: string | null
+}
+
+/** The text of the form as a reader will see it, or what it changes (WB-640). */
+async function shownText(ctx: Context, caller: Caller, subject: ProjectSubject, show: Show, { place, path, text, before }: Edited) {
+  if (show === null) return null
+  if (text.length > 2 * MAX_EDITED) throw tooLarge()
+  if (show === 'text' && isMarkdown(path)) {
+    const html = await renderFile(ctx, caller, subject, { ...place, path }, text)
+    return html === '' ? <p class="note dim">Nothing to show.</p> : <Prose html={html} />
+  }
+  if (show === 'text' || before === null) return <p class="note dim">Only Markdown looks different from its text.</p>
+  const table = await editTable(ctx, place.repository, { path: place.path, text: before }, { path, text: withEndsOf(before, text) })
+  if (!table) return <p class="note dim">These are too many changes to be shown here.</p>
+  if (table.rows === '') return <p class="note dim">Nothing is changed.</p>
   return (
-    <>
-      <TextField {...f.commit_message} label="Commit message" value={message} rows={3} />
-      <Field {...f.branch_name} label="Branch" value={branch} hint="Another name makes a new branch from this one." />
-    </>
+    <div class="diff">
+      {table.hidden && <HiddenNotice of="This change" />}
+      <Rendered class="lines" rows={table.rows} />
+    </div>
   )
 }
 
-const commit = z.object({
-  commit_message: orDefault(documented.filled(), ''),
-  branch_name: orDefault(documented.filled(), ''),
-})
+/** Said where the editor is. */
+const KEYS = 'Tab indents; Esc, then Tab, leaves the editor. Ctrl+F finds.'
 
-interface Commit {
-  commit_message: string
-  branch_name: string
+interface TextProps {
+  control: Parameters<typeof TextField>[0]
+  show: Show
+  shown: ComponentChildren
+  /** The field with the name of the file, by which its language is known, and what stands before that name. */
+  name: string
+  path: string
+  views: readonly (readonly [string, string])[]
 }
 
-/** Commits one action to the branch of the page, or to a new one that starts there. */
-async function commitAction(
-  ctx: Context,
-  subject: ProjectSubject,
-  caller: SignedIn,
-  place: { branch: string },
-  { action, commit_message, branch_name }: Commit & { action: Record<string, unknown> },
-) {
-  if (commit_message.trim() === '') throw invalidRecord({ commit_message: ["can't be blank"] })
-  if (branch_name === '') throw invalidRecord({ branch_name: ["can't be blank"] })
-  const given = { branch: branch_name, commit_message, ...(branch_name !== place.branch && { start_branch: place.branch }), actions: [action] }
-  await createCommit(ctx, subject, caller, given)
-}
-
-const isText = (content: Buffer) => !content.subarray(0, 8_000).includes(0) && content.equals(Buffer.from(content.toString('utf8')))
-
-/** A file that can be changed, with its text if that can be edited in a page, and the commit that last changed it. */
-async function editable({ repository, commit, path }: Place): Promise<{ text: string | null; last: string }> {
-  const entry = await repository.entry(commit.oid, path)
-  if (entry?.type !== 'blob' || entry.mode === '120000') throw notFound()
-  const info = await repository.objectInfo(entry.oid)
-  const content = info && info.size <= MAX_EDITED ? await repository.blob(entry.oid) : null
-  const [last] = await repository.lastCommits(commit.oid, [path])
-  return { text: content && isText(content) ? content.toString('utf8') : null, last: last ?? commit.oid }
-}
+/** The text of a file, with what else it looks like above it. */
+const FileText = ({ control, show, shown, name, path, views }: TextProps) => (
+  <>
+    <p class="views group">
+      {([['', 'Edit'], ...views] as const).map(([value, label]) => (
+        <button type="submit" key={value} name="show" value={value} formnovalidate {...(value === (show ?? '') && { 'aria-current': 'true' })}>
+          {label}
+        </button>
+      ))}
+    </p>
+    <div id="shown">
+      {show !== null && (
+        <section class="box" aria-label={show === 'text' ? 'Preview' : 'Changes'}>
+          {shown}
+        </section>
+      )}
+    </div>
+    <TextField
+      {...control}
+      rows={24}
+      class="code"
+      spellcheck={false}
+      hint={<span class="scripted">{KEYS}</span>}
+      attributes={{ 'data-code': true, 'data-name': name, 'data-path': path }}
+    />
+  </>
+)
 
 const edited = z.object({
   file_path: orDefault(documented.filled(), ''),
   content: opt(str()),
-  file: opt(file()),
   last_commit_sha: orDefault(str(), ''),
   ...commit.shape,
 })
@@ -90,72 +112,48 @@ export const editPage = page({
   robots: 'disallow',
   access: onCode,
   input: z.object({ path: str() }),
-  async show({ ctx, subject, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
     const place = await branchOf(ctx, subject, view, input.path)
     const { path, branch, links } = place
-    const { text, last } = await editable(place)
-    const address = `${inUrl(branch)}/${inUrl(path)}`
-    const isStale = view.submitted !== null && typed(view, 'last_commit_sha') !== last
-    const fresh = { ...view, submitted: null }
+    const { oid, last } = await fileOf(place)
+    const text = await textOf(place, oid)
+    // what is no text has nothing to edit
+    if (text === null) return new Redirect(links.replace(branch, path).slice(view.links.prefix.length))
     const f = fieldsOf(view, edited)
+    const show = showOf(view)
+    const [path_now, text_now] = [typed(view, f.file_path.name) || path, typed(view, f.content.name) ?? text]
+    const shown = await shownText(ctx, caller, subject, show, { place, path: path_now, text: text_now, before: text })
+    const views = [...(isMarkdown(path_now) ? [['text', 'Preview'] as const] : []), ['changes', 'Preview changes'] as const]
     return {
       title: `Edit ${path} · ${fullPathOf(subject.project)}`,
+      module: 'editor',
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
           <h1>Edit {path}</h1>
-          <FormTag view={view} action={`${within(subject)}/update/${address}`} method="PUT">
+          <EditorForm view={view} action={`${within(subject)}/update/${inUrl(branch)}/${inUrl(path)}`} method="PUT">
             <FormFaults view={view} />
-            {isStale && (
-              <p class="flash alert">
-                The file has changed since you opened it. Compare with{' '}
-                <a href={links.blob(branch, path)} target="_blank" rel="noopener">
-                  what is there now
-                </a>
-                ; if you save again, your text replaces it.
-              </p>
-            )}
+            {view.submitted !== null && typed(view, 'last_commit_sha') !== last && <StaleFile place={place} />}
             <Hidden {...f.last_commit_sha} value={last} />
             <Field {...f.file_path} label="Path" value={path} hint="Another path renames the file." />
-            {text === null ? (
-              <p class="dim">This file is no text, or too large to be edited here. You can rename it, or replace it below.</p>
-            ) : (
-              <TextField {...f.content} label="Content" value={text} rows={24} class="code" spellcheck={false} />
-            )}
+            <FileText
+              control={{ ...f.content, label: 'Content', value: text }}
+              show={show}
+              shown={shown}
+              name={f.file_path.name}
+              path=""
+              views={views}
+            />
             <CommitFields view={view} message={`Update ${path}`} branch={branch} />
-            <Submit label="Commit changes" />
-          </FormTag>
-          <h2>Replace this file</h2>
-          <FormTag view={view} action={`${within(subject)}/update/${address}`} method="PUT" files>
-            <Hidden {...f.last_commit_sha} value={last} />
-            <Hidden {...f.file_path} value={path} />
-            <Field {...f.file} within="replace" required label="File" />
-            <CommitRow view={fresh} within="replace" message={`Replace ${path}`} branch={branch} />
-            <Submit label="Replace file" class="" />
-          </FormTag>
-          <h2>Delete this file</h2>
-          <FormTag view={view} action={`${within(subject)}/blob/${address}`} method="DELETE">
-            <Hidden {...fieldsOf(fresh, removed).last_commit_sha} value={last} />
-            <CommitRow view={fresh} within="delete" message={`Delete ${path}`} branch={branch} />
-            <Submit label="Delete file" class="danger" />
-          </FormTag>
+            <p class="row start">
+              <Submit label="Commit changes" />
+              <a href={links.blob(branch, path)}>Cancel</a>
+            </p>
+          </EditorForm>
         </ProjectLayout>
       ),
     }
   },
 })
-
-const removed = z.object({ last_commit_sha: orDefault(str(), ''), ...commit.shape })
-
-/** Message and branch of a commit, for the smaller forms of a page. */
-const CommitRow = ({ view, within, message, branch }: { view: PageView; within: string; message: string; branch: string }) => {
-  const f = fieldsOf(view, commit)
-  return (
-    <div class="columns">
-      <Field {...f.commit_message} within={within} label="Commit message" value={message} />
-      <Field {...f.branch_name} within={within} label="Branch" value={branch} />
-    </div>
-  )
-}
 
 export const editForm = form({
   at: 'P/-/update/*',
@@ -166,13 +164,12 @@ export const editForm = form({
   on: editPage,
   async submit({ ctx, caller, subject, input, view }) {
     const place = await branchOf(ctx, subject, view, input.path)
-    const { text } = await editable(place)
+    const text = await textOf(place, (await fileOf(place)).oid)
     const { file_path, last_commit_sha: last_commit_id } = input
-    // the lines of a file keep their ends
-    const kept = text?.includes('\r\n') ? input.content?.replace(/\r?\n/g, '\r\n') : input.content
-    const bytes = input.file?.data ?? (kept === undefined ? null : Buffer.from(kept))
-    if (bytes === null && file_path === place.path) throw invalidRecord({ file_path: ['is the same as before'] })
-    const content = bytes && { content: bytes.toString('base64'), encoding: 'base64' }
+    const kept = input.content === undefined ? null : withEndsOf(text ?? '', input.content)
+    if (kept === null && file_path === place.path) throw invalidRecord({ file_path: ['is the same as before'] })
+    // in text the ends of lines would be made one
+    const content = kept !== null && { content: Buffer.from(kept).toString('base64'), encoding: 'base64' }
     const action =
       file_path === place.path
         ? { action: 'update', file_path, ...content, last_commit_id }
@@ -184,42 +181,36 @@ export const editForm = form({
   },
 })
 
-export const fileRemoval = form({
-  at: 'P/-/blob/*',
-  method: 'DELETE',
-  access: onCode,
-  input: removed.extend({ path: str() }),
-  on: editPage,
-  async submit({ ctx, caller, subject, input, view }) {
-    const place = await branchOf(ctx, subject, view, input.path)
-    const action = { action: 'delete', file_path: place.path, last_commit_id: input.last_commit_sha }
-    await commitAction(ctx, subject, caller, place, { ...input, action })
-    return new Redirect(`${within(subject)}/tree/${inUrl(input.branch_name)}`, {
-      notice: `${place.path} is deleted on the branch ${input.branch_name}.`,
-    })
-  },
-})
-
-const created = z.object({ file_name: orDefault(documented.filled(), ''), content: orDefault(str(), ''), file: opt(file()), ...commit.shape })
+const created = z.object({ file_name: orDefault(documented.filled(), ''), content: orDefault(str(), ''), ...commit.shape })
 
 export const newFilePage = page({
   at: 'P/-/new/*',
   robots: 'disallow',
   access: onCode,
   input: z.object({ path: str(), file_name: opt(str()), template: opt(str()) }),
-  async show({ ctx, subject, input, view }) {
-    const { path, branch, links } = await branchOf(ctx, subject, view, input.path)
-    const action = `${within(subject)}/create/${inUrl(branch)}${path && `/${inUrl(path)}`}`
-    const fresh = { ...view, submitted: null }
+  async show({ ctx, caller, subject, input, view }) {
+    const place = await branchOf(ctx, subject, view, input.path)
+    const { path, branch, links } = place
     const template = FILE_TEMPLATES.find(({ key }) => key === input.template)
     const [day, owner] = [view.now, subject.project.namespace.name]
     const content = template?.text.replace('[year]', String(day.getUTCFullYear())).replace('[fullname]', owner)
     const f = fieldsOf(view, created)
+    const show = showOf(view)
+    const name = typed(view, f.file_name.name) ?? template?.file ?? input.file_name ?? ''
+    const file = path ? `${path}/${name}` : name
+    const text = typed(view, f.content.name) ?? content ?? ''
+    const shown = await shownText(ctx, caller, subject, show, { place, path: file, text, before: null })
     return {
       title: `New file · ${fullPathOf(subject.project)}`,
+      module: 'editor',
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
-          <h1>New file {path && `in ${path}`}</h1>
+          <div class="heading">
+            <h1>New file {path && `in ${path}`}</h1>
+            <a class="button" href={links.upload(branch, path)}>
+              Upload a file
+            </a>
+          </div>
           {path === '' && (
             <p class="dim">
               From a template:{' '}
@@ -233,19 +224,20 @@ export const newFilePage = page({
               ))}
             </p>
           )}
-          <FormTag view={view} action={action}>
+          <EditorForm view={view} action={`${within(subject)}/create/${inUrl(branch)}${path && `/${inUrl(path)}`}`}>
             <FormFaults view={view} />
-            <Field {...f.file_name} label="Name" value={template?.file ?? input.file_name} hint="Slashes make folders." autofocus />
-            <TextField {...f.content} label="Content" value={content} rows={24} class="code" spellcheck={false} />
+            <Field {...f.file_name} label="Name" value={template?.file ?? input.file_name} hint="Slashes make folders." autofocus={show === null} />
+            <FileText
+              control={{ ...f.content, label: 'Content', value: content }}
+              show={show}
+              shown={shown}
+              name={f.file_name.name}
+              path={path && `${path}/`}
+              views={[['text', 'Preview']]}
+            />
             <CommitFields view={view} message={template ? `Add ${template.file}` : 'Add a file'} branch={branch} />
             <Submit label="Commit file" />
-          </FormTag>
-          <h2>Or upload one</h2>
-          <FormTag view={view} action={action} files>
-            <Field {...f.file} required label="File" />
-            <CommitRow view={fresh} within="upload" message="Upload a file" branch={branch} />
-            <Submit label="Upload file" class="" />
-          </FormTag>
+          </EditorForm>
         </ProjectLayout>
       ),
     }
@@ -260,11 +252,9 @@ export const newFileForm = form({
   on: newFilePage,
   async submit({ ctx, caller, subject, input, view }) {
     const place = await branchOf(ctx, subject, view, input.path)
-    const name = input.file ? input.file.filename : input.file_name
-    if (name.trim() === '') throw invalidRecord({ file_name: ["can't be blank"] })
-    const file_path = place.path ? `${place.path}/${name}` : name
-    const content = input.file ? { content: input.file.data.toString('base64'), encoding: 'base64' } : { content: input.content }
-    await commitAction(ctx, subject, caller, place, { ...input, action: { action: 'create', file_path, ...content } })
+    if (input.file_name.trim() === '') throw invalidRecord({ file_name: ["can't be blank"] })
+    const file_path = place.path ? `${place.path}/${input.file_name}` : input.file_name
+    await commitAction(ctx, subject, caller, place, { ...input, action: { action: 'create', file_path, content: input.content } })
     return new Redirect(`${within(subject)}/blob/${inUrl(input.branch_name)}/${inUrl(file_path)}`, {
       notice: `The file is on the branch ${input.branch_name}.`,
     })

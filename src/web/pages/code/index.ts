@@ -1,10 +1,11 @@
 import type { Form, Page } from '../../page.js'
 import { activityPage, contributorsPage, graphPage } from './activity.js'
 import { blamePage, blobPage } from './blob.js'
+import { deletePage, fileRemoval, renameForm, renamePage, replaceForm, replacePage, uploadForm, uploadPage } from './change-file.js'
 import { cherryPickForm, commitNotes, commitPage, containingPage, lineCommentForm, requestsOfCommitPage, revertForm } from './commit.js'
 import { commitsPage, defaultCommitsPage } from './commits.js'
 import { compareFormPage, comparePage } from './compare.js'
-import { editForm, editPage, fileRemoval, newFileForm, newFilePage } from './edit.js'
+import { editForm, editPage, newFileForm, newFilePage } from './edit.js'
 import { findFilePage } from './find-file.js'
 import { olderAddresses } from './older-addresses.js'
 import { branchesPage, branchForm, branchRemoval, mergedRemoval, newTagForm, newTagPage, switchPage, tagPage, tagRemoval, tagsPage } from './refs.js'
@@ -42,7 +43,14 @@ export const code: readonly (Page | Form)[] = [
   comparePage,
   editPage,
   editForm,
+  deletePage,
   fileRemoval,
+  renamePage,
+  renameForm,
+  replacePage,
+  replaceForm,
+  uploadPage,
+  uploadForm,
   newFilePage,
   newFileForm,
   findFilePage,

@@ -1,5 +1,5 @@
 import type { Form, Page } from '../../page.js'
-import { boardMove, boardPage } from './board.js'
+import { boardPages } from './board/forms.js'
 import { completionPage } from './completion.js'
 import { editIssuePage, issueChange } from './issue/edit.js'
 import {
@@ -44,8 +44,7 @@ import { newWikiPage, wikiChange, wikiClone, wikiCreation, wikiHome, wikiList, w
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
 export const planning: readonly (Page | Form)[] = [
-  boardPage,
-  boardMove,
+  ...boardPages,
   completionPage,
   issuePage,
   ...issueNotes,

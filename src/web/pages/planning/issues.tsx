@@ -165,7 +165,20 @@ export const groupIssuesPage = page({
       title: groupTitle('Issues', subject),
       feed: { title: `Issues of ${subject.group.full_path}`, at: `${homeOfGroup(subject)}/-/issues.atom${queryOf(view)}` },
       body: (
-        <GroupLayout view={view} subject={subject} tab="issues" heading="Issues">
+        <GroupLayout
+          view={view}
+          subject={subject}
+          tab="issues"
+          heading="Issues"
+          tools={
+            view.viewer && (
+              <a class="button" href={groupLinks(view, subject.group.full_path).page('boards')}>
+                <Icon name="columns-3" />
+                Board
+              </a>
+            )
+          }
+        >
           {
             await issueList({
               ctx,
