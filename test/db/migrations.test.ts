@@ -28,6 +28,7 @@ const FROZEN = {
   '0021_account_addresses': 'c1defcaa7be48f5097e0017b8be5369a3689eb8704612d39917351fe21314d0c',
   '0022_wiki_repositories': '4122e6f33fdd0389999c1b708ca42353f81fd97c3075f4c489d22b92d57a9eda',
   '0023_projects_of_namespaces': 'a2e8c22d55087153cc0ec387688fe69cf38e9506d8ad700da6ded075daa24c42',
+  '0024_reviews': '68bec53a00ae565421e0a1bed363d703f42eb95964fc1c4fa6d44dd3d372efd8',
 }
 
 describe('migrations', () => {
