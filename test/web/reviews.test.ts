@@ -201,7 +201,11 @@ describe('a review', () => {
     const stale = await mine.submit('Submit review', { verdict: 'approve', sha: version[0].head_commit_sha })
     expect([stale.status, stale.$('#review .draft').length]).toEqual([422, 2])
     const sent = await mine.submit('Submit review', { verdict: 'approve', summary: 'Nearly there', sha })
-    expect([sent.text.includes('merge request approved'), sent.$('#review').length, sent.text.includes('Nearly there')]).toEqual([true, 0, true])
+    expect([sent.text.includes('merge request approved'), sent.$('#review .draft').length, sent.text.includes('Nearly there')]).toEqual([
+      true,
+      0,
+      true,
+    ])
     const { body } = await t.api('get', `${request.path}/discussions`, author).expect(200)
     const threads = body.filter(({ notes }: { notes: { type: string }[] }) => notes[0]?.type === 'DiffNote')
     expect(
@@ -228,7 +232,41 @@ describe('a review', () => {
     await beginComment(browser, at, '_2')
     await browser.submit('Add to review', { 'note[note]': 'No', how: 'review' })
     await browser.open(at)
-    expect((await browser.submit('Discard review')).$('#review').length).toBe(0)
+    expect((await browser.submit('Discard review')).$('#review .draft').length).toBe(0)
+  })
+
+  it('is submitted with a verdict, also alone, which stands beside its author and in the merge box until it is withdrawn (WB-600, WB-601)', async () => {
+    const { owner, author, at, request } = await aReview()
+    await t
+      .api('put', request.path, author)
+      .send({ reviewer_ids: [owner.id] })
+      .expect(200)
+    const mine = await signedIn(owner)
+    const states = () =>
+      mine.page
+        ?.$('aside .person-state')
+        .toArray()
+        .map((each) => mine.page?.$(each).text())
+    await mine.open(at)
+    expect([states(), mine.page?.$('#review[open]').length]).toEqual([['has not reviewed yet'], 0])
+    const empty = await mine.submit('Submit review', { verdict: 'comment' })
+    expect([empty.status, empty.$('#review[open] .fault').text()]).toEqual([422, expect.stringContaining('Summary')])
+    await mine.submit('Submit review', { verdict: 'comment', summary: 'I have looked.' })
+    expect(states()).toEqual(['reviewed'])
+    await mine.submit('Submit review', { verdict: 'request_changes' })
+    expect(states()).toEqual(['requested changes'])
+    expect(mine.page?.$('#merge .checks').text()).toContain(`${owner.name} requested changes.`)
+    expect(mine.page?.$('#merge button:contains("Merge anyway")').length).toBe(1)
+    await mine.submit('Withdraw request for changes')
+    expect([states(), mine.page?.$('#merge .checks').text().includes('requested changes')]).toEqual([['reviewed'], false])
+    await mine.submit('Submit review', { verdict: 'approve' })
+    expect(states()).toEqual(['approved'])
+    const guest = await aUser(t.ctx)
+    const theirs = await signedIn(guest)
+    const page = await theirs.open(at)
+    expect(page.$('#review [type=radio]').length).toBe(0)
+    const sent = { authenticity_token: String(page.$('[name=authenticity_token]').val()), verdict: 'approve' }
+    expect((await theirs.post(`${at}/drafts/publish`, sent)).status).toBe(403)
   })
 })
 

@@ -167,6 +167,24 @@ export function SelectField({ view, name, label, value, hint, choices }: FieldPr
   )
 }
 
+/** One of a few values, all of which are seen, each with what it means. */
+export function RadioFields({ view, name, label, value, choices }: FieldProps<unknown> & { choices: readonly (Choice & { hint?: string })[] }) {
+  const chosen = typed(view, name) ?? value
+  return (
+    <fieldset class="radios">
+      <legend>{label}</legend>
+      {choices.map((choice) => (
+        <div class="check" key={choice.value}>
+          <input type="radio" id={`${idOf(name)}_${choice.value}`} name={name} value={choice.value} checked={choice.value === chosen} />
+          <label for={`${idOf(name)}_${choice.value}`}>{choice.label}</label>
+          {choice.hint && <p class="hint">{choice.hint}</p>}
+        </div>
+      ))}
+      <Faults view={view} name={name} label={label} />
+    </fieldset>
+  )
+}
+
 interface LabelledProps extends Pick<FieldProps<unknown>, 'view' | 'name' | 'label' | 'hint'> {
   within?: string | undefined
   children: (aria: Record<string, string>) => ComponentChildren

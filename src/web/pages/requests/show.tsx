@@ -36,6 +36,7 @@ import { changedRequest } from './create.js'
 import { ReviewBox } from './drafts.js'
 import { RequestHead } from './head.js'
 import { loadMerging, MergeBox } from './merge-box.js'
+import { Reviewers } from './reviewers.js'
 
 const NOTES_PER_PAGE = 100
 
@@ -52,7 +53,7 @@ export const mergeRequestPage = page({
       listDrafts(ctx, caller, about.noteable),
       listAwards(ctx, { type: 'MergeRequest', id: subject.request.id, noteable: about.noteable }, { page: 1, per_page: 100 }),
     ])
-    const { request, author, assignee, reviewer, milestone, head_pipeline } = merging.record
+    const { request, author, assignee, milestone, head_pipeline } = merging.record
     const at = addressOf(subject)
     const [parts, [{ labels } = { labels: [] }]] = await Promise.all([
       discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha }),
@@ -92,12 +93,7 @@ export const mergeRequestPage = page({
               )}
               {!html && reactions}
               <MergeBox view={view} subject={subject} {...merging} />
-              <ReviewBox
-                view={view}
-                parts={parts}
-                drafts={drafts}
-                mayApprove={merging.approvals.user_can_approve && !merging.approvals.user_has_approved}
-              />
+              {parts.mayWrite && <ReviewBox view={view} parts={parts} drafts={drafts} mayApprove={subject.may('approve_merge_request')} />}
               <div class="heading">
                 <h2>Activity</h2>
                 {unresolved[0] && (
@@ -139,20 +135,9 @@ export const mergeRequestPage = page({
                   </span>
                 </PersonLine>
               </Section>
-              <Section title="Reviewer">
-                <PersonLine view={view} user={reviewer} />
-              </Section>
+              <Reviewers view={view} {...merging} />
               <Section title="Assignee">
                 <PersonLine view={view} user={assignee} />
-              </Section>
-              <Section title="Approved by">
-                <p>
-                  {merging.approvals.approvers.length > 0 ? (
-                    merging.approvals.approvers.map(({ name }) => name).join(', ')
-                  ) : (
-                    <span class="dim">none</span>
-                  )}
-                </p>
               </Section>
               {head_pipeline && (
                 <Section title="Pipeline">
