@@ -59,8 +59,51 @@ describe('labels of merge requests', () => {
     const browser = await signedIn(owner)
     for (const path of [at, `/${project.fullPath}/-/merge_requests`, `/${project.fullPath}/-/commit/topic/merge_requests`]) {
       const { $ } = await browser.open(path)
-      expect([path, $('.badge.label', 'main').text().trim(), $('.badge.label circle').attr('fill')]).toEqual([path, 'urgent', '#AB12CD'])
+      expect([path, $('.badge.label', 'main').not('.choices *').text().trim(), $('.badge.label circle').attr('fill')]).toEqual([
+        path,
+        'urgent',
+        '#AB12CD',
+      ])
     }
+  })
+})
+
+describe('the side column of a merge request', () => {
+  it('has a menu for each part, which changes that alone, for those who may (WB-602, WB-603)', async () => {
+    const { owner, author, project, request, at } = await aReview()
+    for (const name of ['docs', 'urgent']) await t.api('post', `${project.path}/labels`, owner).send({ name, color: '#AB12CD' }).expect(201)
+    const { body: milestone } = await t.api('post', `${project.path}/milestones`, owner).send({ title: 'One' }).expect(201)
+    const browser = await signedIn(owner)
+    await browser.open(at)
+    const token = String(browser.page?.$('[name=authenticity_token]').val())
+    const change = (attribute: string, sent: Record<string, string | string[]>) =>
+      browser.post(`${at}/attributes`, { authenticity_token: token, attribute, ...sent })
+    const part = (name: string) => browser.page?.$(`#side_${name} > p`).text().replace(/\s+/g, ' ').trim()
+    await change('labels', { 'labels[]': ['docs', 'urgent'] })
+    await change('milestone', { milestone_id: String(milestone.id) })
+    await change('assignee', { username: owner.username })
+    await change('reviewer', { other_username: author.username, username: '' })
+    expect([part('labels'), part('milestone'), part('assignee')]).toEqual(['docs urgent', 'One', owner.name])
+    expect(part('reviewer')).toContain(author.name)
+    expect(browser.page?.$('#side_labels [name="labels[]"]:checked').length).toBe(2)
+    const refused = await change('assignee', { other_username: 'no.such.user' })
+    expect([refused.status, refused.$('#side_assignee details[open]').length]).toEqual([422, 1])
+    await browser.open(at)
+    expect((await browser.submit('Add spent time', { duration: '1h 30m', what: 'spent' })).$('#side_time > p').text()).toBe('1h 30m spent')
+    const theirs = await signedIn(author)
+    await theirs.open(at)
+    await theirs.submit('Submit review', { verdict: 'request_changes' })
+    await browser.open(at)
+    const again = await browser.submit('Ask again')
+    expect(again.$('.person-state').text()).toBe('has not reviewed yet')
+    const { body: todos } = await t.api('get', '/todos?action=review_requested', author).expect(200)
+    expect(todos).toMatchObject([{ target: { iid: request.iid } }])
+    const guest = await aUser(t.ctx)
+    const visitor = await signedIn(guest)
+    expect((await visitor.open(at)).$('.side-menu').length).toBe(0)
+    const sent = { authenticity_token: String(visitor.page?.$('[name=authenticity_token]').val()) }
+    for (const path of ['attributes', 'time', 'another_review'])
+      expect([path, (await visitor.post(`${at}/${path}`, { ...sent, attribute: 'labels', what: 'reset_spent' })).status]).toEqual([path, 403])
   })
 })
 

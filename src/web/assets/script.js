@@ -38,6 +38,7 @@ function prepare(part) {
   for (const box of part.querySelectorAll('.prose pre, .prose table')) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0
   // shown only where they work
   if (navigator.clipboard) for (const button of part.querySelectorAll('[data-copy], [data-copy-from]')) button.hidden = false
+  for (const field of part.querySelectorAll('[data-filter]')) field.hidden = false
   const diagrams = part.querySelectorAll('code.language-mermaid')
   if (diagramsAt && diagrams.length > 0) void import(diagramsAt).then(({ watch }) => watch(diagrams))
 }
@@ -110,6 +111,20 @@ addEventListener('keydown', (event) => {
 addEventListener('click', (event) => {
   for (const menu of document.querySelectorAll('details.menu[open]'))
     if (!menu.contains(event.target) || event.target.closest('a[href^="#"]')) menu.open = false
+})
+
+// A filter leaves the choices that have what is typed. It has the focus when its menu opens.
+addEventListener('input', ({ target }) => {
+  if (!target.matches('[data-filter]')) return
+  const term = target.value.trim().toLowerCase()
+  for (const choice of target.parentElement.querySelectorAll('.check')) choice.hidden = !choice.textContent.toLowerCase().includes(term)
+})
+addEventListener('toggle', ({ target }) => target.open && target.querySelector('.items [data-filter]')?.focus(), true)
+addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' || !event.target.matches('[data-filter]')) return
+  // the first of them is taken
+  event.preventDefault()
+  event.target.parentElement.querySelector('.check:not([hidden]) input')?.click()
 })
 
 // `#L10-20` marks lines of a file; with Shift a number ends the range.
@@ -226,7 +241,7 @@ async function replace(id, url, options) {
   changed = [...document.querySelectorAll('textarea')].some(({ value, defaultValue }) => value !== defaultValue)
   if (!fresh) return true
   enhance(fresh)
-  if (hadFocus && !fresh.contains(document.activeElement)) fresh.querySelector('a, button')?.focus({ preventScroll: true })
+  if (hadFocus && !fresh.contains(document.activeElement)) fresh.querySelector('.menu > summary, a, button')?.focus({ preventScroll: true })
   return true
 }
 

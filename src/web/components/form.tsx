@@ -128,6 +128,9 @@ export function TextField({
 /** What the page does not show, but sends. */
 export const Hidden = ({ name, value }: Control & { value: string | number }) => <input type="hidden" name={name} value={value} />
 
+/** A field that leaves the choices below it that have what is typed; the script shows it. */
+export const FilterField = ({ label }: { label: string }) => <input type="search" data-filter aria-label={label} placeholder={label} hidden />
+
 export interface Choice {
   value: string
   label: string

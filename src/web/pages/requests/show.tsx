@@ -19,7 +19,7 @@ import { versionOf } from '../../components/editor/version.js'
 import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { CommitText } from '../../components/files/commit.js'
 import { ActionButton, Checkbox, FormTag } from '../../components/form.js'
-import { Labels } from '../../components/issuable/labels.js'
+import { choicesFor } from '../../components/issuable/choices.js'
 import { Section } from '../../components/issuable/section.js'
 import { withTaskButtons } from '../../components/issuable/tasks.js'
 import { Pager, Row, Rows } from '../../components/list.js'
@@ -32,11 +32,11 @@ import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { page } from '../../page.js'
 import { AT, addressOf, read } from './address.js'
+import { Attributes } from './attributes.js'
 import { changedRequest } from './create.js'
 import { ReviewBox } from './drafts.js'
 import { RequestHead } from './head.js'
 import { loadMerging, MergeBox } from './merge-box.js'
-import { Reviewers } from './reviewers.js'
 
 const NOTES_PER_PAGE = 100
 
@@ -46,14 +46,15 @@ export const mergeRequestPage = page({
   input: z.object({ page: paging.page, ...discussionInput }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutMergeRequest(subject)
-    const [merging, html, { items: discussions, total }, drafts, awards] = await Promise.all([
+    const [merging, html, { items: discussions, total }, drafts, awards, choices] = await Promise.all([
       loadMerging(ctx, caller, subject),
       renderText(ctx, caller, subject, subject.request.description),
       listDiscussions(ctx, caller, about.noteable, { page: input.page, per_page: NOTES_PER_PAGE }),
       listDrafts(ctx, caller, about.noteable),
       listAwards(ctx, { type: 'MergeRequest', id: subject.request.id, noteable: about.noteable }, { page: 1, per_page: 100 }),
+      subject.may('update_merge_request') && subject.can('manage_merge_request') ? choicesFor(ctx, subject) : null,
     ])
-    const { request, author, assignee, milestone, head_pipeline } = merging.record
+    const { request, author, head_pipeline } = merging.record
     const at = addressOf(subject)
     const [parts, [{ labels } = { labels: [] }]] = await Promise.all([
       discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha }),
@@ -135,10 +136,6 @@ export const mergeRequestPage = page({
                   </span>
                 </PersonLine>
               </Section>
-              <Reviewers view={view} {...merging} />
-              <Section title="Assignee">
-                <PersonLine view={view} user={assignee} />
-              </Section>
               {head_pipeline && (
                 <Section title="Pipeline">
                   <p>
@@ -146,18 +143,7 @@ export const mergeRequestPage = page({
                   </p>
                 </Section>
               )}
-              <Section title="Labels">
-                <p class="labels">
-                  {labels.length > 0 ? (
-                    <Labels labels={labels} at={projectLinks(view, fullPathOf(subject.project)).page('merge_requests')} />
-                  ) : (
-                    <span class="dim">none</span>
-                  )}
-                </p>
-              </Section>
-              <Section title="Milestone">
-                <p>{milestone ? milestone.title : <span class="dim">none</span>}</p>
-              </Section>
+              <Attributes view={view} subject={subject} {...merging} labels={labels} choices={choices} />
             </aside>
           </div>
         </ProjectLayout>

@@ -6,11 +6,14 @@ import type { Transaction } from '../../../../db/client.js'
 import { decoded, totalCount } from '../../../../db/decoded.js'
 import { mergeRequestApprovals, mergeRequestReviews, mergeRequests, users } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
+import { conflict } from '../../../../failures.js'
 import type { ReviewerState } from '../../../../rules/reviews/states.js'
 import type { Target } from '../../../activity/subscriptions.js'
 import { createTodos } from '../../../activity/todos.js'
 import { type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { userRefColumns } from '../../../identity/user-ref.js'
+import { holding } from './approvals.js'
+import { targetOf } from './participation.js'
 
 /** A reviewer, as the list of reviewers shows them. */
 export type ReviewerRecord = Awaited<ReturnType<ReturnType<typeof selectReviewers>['execute']>>[number]
@@ -52,6 +55,17 @@ export const forgetReviews = async (tx: Transaction, requestId: number, people: 
   const { merge_request_id, user_id } = mergeRequestReviews
   const ids = people.filter((id) => id !== null)
   if (ids.length > 0) await tx.delete(mergeRequestReviews).where(and(eq(merge_request_id, requestId), inArray(user_id, ids)))
+}
+
+/** Asks the reviewer anew, as if they had not reviewed before (MR-604): 409 if there is none. */
+export async function askAgain(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<void> {
+  await holding(ctx, caller, subject, async (tx, { row, now }) => {
+    if (row.reviewer_id === null) throw conflict('There is no reviewer')
+    await tx.update(mergeRequests).set({ review_requested_at: now }).where(eq(mergeRequests.id, row.id))
+    await forgetReviews(tx, row.id, [row.reviewer_id])
+    await notifyReviewer(tx, caller, targetOf(subject), row.reviewer_id, now)
+    return notesOnReviewer(tx, null, row.reviewer_id)
+  })
 }
 
 /** Creates the reviewer's todo; users get none for a review that they ask of themselves (MR-102). */
