@@ -298,6 +298,19 @@ addEventListener('click', (event) => {
   later.form.requestSubmit(later)
 })
 
+// The lines from the first of a range to the one that is commented on are marked.
+function markRange(under, from) {
+  for (const row of document.querySelectorAll('.diff tr.chosen')) row.classList.remove('chosen')
+  let row = from && under?.previousElementSibling
+  const side = row && row.id.endsWith('_') ? 1 : 2
+  for (; row; row = row.previousElementSibling) {
+    const number = Number(row.id.split('_')[side])
+    if (number && number < from) break
+    if (row.id) row.classList.add('chosen')
+  }
+}
+addEventListener('input', ({ target }) => target.name === 'from' && markRange(target.closest('.under'), target.value))
+
 // The form of a new comment is put under its line.
 async function beginComment(event) {
   const { target: form, submitter } = event
@@ -322,6 +335,7 @@ async function beginComment(event) {
     under.append(Object.assign(document.createElement('td'), { colSpan: row.cells.length }))
     under.firstChild.append(fresh)
     row.after(under)
+    markRange(under, rangeFrom)
   } else form.after(fresh)
   enhance(fresh)
 }

@@ -8,9 +8,9 @@ import { Excerpt, placeIn } from '../../components/discussion/thread.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { ActionButton, Hidden, RadioFields, Submit } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
 import { fieldsOf } from '../../fields.js'
 import type { PageView } from '../../page.js'
-import { LongText } from '../../page-part.js'
 
 interface DraftProps {
   view: PageView
@@ -60,9 +60,7 @@ export const Draft = ({ view, parts, draft, withLines = false }: DraftProps) => 
         <DraftForm view={isSent ? view : unsent(view)} parts={parts} draft={draft} cancel={`${pageWith({ view, at, back }, null)}#${part}`} />
       ) : (
         <div class="note">
-          <pre class="draft-text">
-            <LongText text={draft.note} />
-          </pre>
+          <Prose html={parts.draftTexts.get(draft.id) ?? ''} />
         </div>
       )}
     </div>

@@ -64,7 +64,7 @@ export const lineComment = form({
   async submit({ ctx, caller, subject, input }) {
     const about = aboutMergeRequest(subject)
     const query = new URLSearchParams()
-    for (const name of ['view', 'w', 'diff_id', 'start_sha', 'commit_id', 'open', 'page'] as const)
+    for (const name of ['view', 'w', 'diff_id', 'start_sha', 'commit_id', 'open', 'around', 'page'] as const)
       if (input[name] && input[name] !== 1) query.set(name, input[name] === true ? '1' : String(input[name]))
     const to = (anchor: string) => `${addressOf(subject)}/diffs${query.size > 0 ? `?${query}` : ''}#${anchor}`
     if (input.how === 'review') {

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { fullPathOf } from '../../../access/rules.js'
 import { paging } from '../../../http/params.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
-import { listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { commitsSince, listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
+import { sourceOf } from '../../../services/issuables/merge-requests/reading/load.js'
 import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDrafts } from '../../../services/notes/drafts.js'
 import { listDiscussions } from '../../../services/notes/list.js'
@@ -37,6 +38,7 @@ import { changedRequest } from './create.js'
 import { ReviewBox } from './drafts.js'
 import { RequestHead } from './head.js'
 import { loadMerging, MergeBox } from './merge-box.js'
+import { NewCommits } from './new-commits.js'
 
 const NOTES_PER_PAGE = 100
 
@@ -57,10 +59,11 @@ export const mergeRequestPage = page({
     const { request, author, head_pipeline } = merging.record
     const at = addressOf(subject)
     const [parts, [{ labels } = { labels: [] }]] = await Promise.all([
-      discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha }),
+      discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha, drafts }),
       withLabelColors(ctx, [merging.record]),
     ])
     const isOpen = request.state === 'opened'
+    const reviewed = merging.reviewers.find(({ user }) => user.id === view.viewer?.id)?.sha
     const mayUpdate = subject.may('update_merge_request')
     const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null
     const toggleAt = subject.may('award_emoji') ? `${at}/toggle_award_emoji` : null
@@ -71,7 +74,7 @@ export const mergeRequestPage = page({
       title: `${request.title} (!${request.iid}) · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
-          <RequestHead view={view} subject={subject} tab="" drafts={drafts.length} />
+          <RequestHead view={view} subject={subject} source={await sourceOf(ctx, caller, subject, subject.request)} tab="" drafts={drafts.length} />
           <div class="with-aside">
             <div>
               {html && (
@@ -93,6 +96,15 @@ export const mergeRequestPage = page({
                 </section>
               )}
               {!html && reactions}
+              {isOpen && reviewed && reviewed !== request.sha && (
+                <NewCommits
+                  view={view}
+                  subject={subject}
+                  since="your review"
+                  head={reviewed}
+                  commits={await commitsSince(ctx, subject.project, request, reviewed)}
+                />
+              )}
               <MergeBox view={view} subject={subject} {...merging} />
               {parts.mayWrite && <ReviewBox view={view} parts={parts} drafts={drafts} mayApprove={subject.may('approve_merge_request')} />}
               <div class="heading">
@@ -171,7 +183,7 @@ export const requestCommitsPage = page({
   at: `${AT}/commits`,
   access: read,
   input: z.object({ page: paging.page }),
-  async show({ ctx, subject, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
     const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, { page: input.page, per_page: NOTES_PER_PAGE })
     const users = await findUsersByAddress(
       ctx,
@@ -182,7 +194,7 @@ export const requestCommitsPage = page({
       title: `Commits of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
-          <RequestHead view={view} subject={subject} tab="/commits" />
+          <RequestHead view={view} subject={subject} source={await sourceOf(ctx, caller, subject, subject.request)} tab="/commits" />
           <Rows empty="There are no commits.">
             {items.map((commit) => (
               <Row
