@@ -226,7 +226,12 @@ function enhance(part) {
   part.querySelector('[autofocus]')?.focus()
 }
 
-const partIn = (html, id) => new DOMParser().parseFromString(html, 'text/html').getElementById(id)
+function partIn(html, id) {
+  const page = new DOMParser().parseFromString(html, 'text/html')
+  // icons that this page does not have yet
+  for (const icon of page.querySelectorAll('symbol')) if (!document.getElementById(icon.id)) document.body.firstChild.append(icon)
+  return page.getElementById(id)
+}
 
 async function replace(id, url, options) {
   const old = document.getElementById(id)
@@ -302,7 +307,7 @@ addEventListener('click', (event) => {
 function markRange(under, from) {
   for (const row of document.querySelectorAll('.diff tr.chosen')) row.classList.remove('chosen')
   let row = from && under?.previousElementSibling
-  const side = row && row.id.endsWith('_') ? 1 : 2
+  const side = row?.id.endsWith('_') ? 1 : 2
   for (; row; row = row.previousElementSibling) {
     const number = Number(row.id.split('_')[side])
     if (number && number < from) break

@@ -5,10 +5,10 @@ import type { Context } from '../../../context.js'
 import { opt, str } from '../../../http/params.js'
 import type { UserRefRecord } from '../../../services/identity/user-ref.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
-import type { Fields } from '../../fields.js'
+import type { Control, Fields } from '../../fields.js'
 import type { PageView } from '../../page.js'
 import { wasSent } from '../discussion/asked.js'
-import { Field, FilterField, FormTag, Submit, typed } from '../form.js'
+import { Field, FilterField, FormTag, Hidden, Submit, typed } from '../form.js'
 import { Icon } from '../icon.js'
 import { Avatar } from '../people/avatar.js'
 import { assigneeOf, type Choices } from './choices.js'
@@ -36,7 +36,9 @@ export async function sideChange(ctx: Context, attribute: 'assignee' | 'reviewer
 
 interface SideProps {
   view: PageView
-  /** The attribute: its form sends it. */
+  /** The field that says which attribute its form is about. */
+  attribute: Control
+  /** The attribute. */
   name: string
   title: string
   /** Of its form, without the prefix of the service; null: the reader may not change it. */
@@ -47,14 +49,14 @@ interface SideProps {
 }
 
 /** A part of the side column, with a menu in which it is changed (WB-602). */
-export function SidePart({ view, name, title, action, fields, children }: SideProps) {
+export function SidePart({ view, attribute, name, title, action, fields, children }: SideProps) {
   const id = `side_${name}`
   return (
     <section id={id}>
       {action === null ? (
         <h2>{title}</h2>
       ) : (
-        <details class="menu end side-menu" open={wasSent(view, ({ attribute }) => attribute === name)}>
+        <details class="menu end side-menu" open={wasSent(view, (sent) => sent['attribute'] === name)}>
           <summary>
             <h2>
               {title}
@@ -64,7 +66,7 @@ export function SidePart({ view, name, title, action, fields, children }: SidePr
           </summary>
           <div class="items large">
             <FormTag view={view} action={action} attributes={{ 'data-into': id }}>
-              <input type="hidden" name="attribute" value={name} />
+              <Hidden {...attribute} value={name} />
               {fields}
               <Submit label="Save" />
             </FormTag>

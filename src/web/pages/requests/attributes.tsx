@@ -26,8 +26,9 @@ interface AttributesProps extends Pick<Merging, 'record' | 'reviewers' | 'approv
 export function Attributes({ view, subject, record, labels, choices, ...reviewing }: AttributesProps) {
   const { assignee, reviewer, milestone } = record
   const at = addressOf(subject)
-  const part = { view, action: choices ? `${at}/attributes` : null }
-  const of = choices && { view, fields: fieldsOf(view, attributes), choices }
+  const f = fieldsOf(view, attributes)
+  const part = { view, attribute: f.attribute, action: choices ? `${at}/attributes` : null }
+  const of = choices && { view, fields: f, choices }
   const none = <span class="dim">none</span>
   return (
     <>

@@ -8,7 +8,7 @@ import { Badge } from '../../components/list.js'
 import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
-import { quoted } from './merge-commands.js'
+import { quoted } from './shell.js'
 
 const STATES = {
   opened: ['Open', 'success', 'git-pull-request'],

@@ -38,7 +38,7 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
   const none = <span class="dim">none</span>
   const f = fieldsOf(view, attributes)
   const to = `${addressOf(subject)}/attributes`
-  const managed = { view, action: choices ? to : null }
+  const managed = { view, attribute: f.attribute, action: choices ? to : null }
   const of = choices && { view, fields: f, choices }
   return (
     <>
@@ -57,6 +57,7 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
       {mayUpdate && (
         <SidePart
           view={view}
+          attribute={f.attribute}
           action={to}
           name="access"
           title="Access"
