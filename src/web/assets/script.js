@@ -306,7 +306,7 @@ addEventListener('click', (event) => {
 // The lines from the first of a range to the one that is commented on are marked.
 function markRange(under, from) {
   for (const row of document.querySelectorAll('.diff tr.chosen')) row.classList.remove('chosen')
-  let row = from && under?.previousElementSibling
+  let row = from ? under?.previousElementSibling : null
   const side = row?.id.endsWith('_') ? 1 : 2
   for (; row; row = row.previousElementSibling) {
     const number = Number(row.id.split('_')[side])
