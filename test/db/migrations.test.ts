@@ -29,6 +29,7 @@ const FROZEN = {
   '0022_wiki_repositories': '4122e6f33fdd0389999c1b708ca42353f81fd97c3075f4c489d22b92d57a9eda',
   '0023_projects_of_namespaces': 'a2e8c22d55087153cc0ec387688fe69cf38e9506d8ad700da6ded075daa24c42',
   '0024_boards': '0f02de34e553c0213d52e023e765a411e3f7c5c7e4d6dd2e430d82959bcd5a51',
+  '0025_reviews': '68bec53a00ae565421e0a1bed363d703f42eb95964fc1c4fa6d44dd3d372efd8',
 }
 
 describe('migrations', () => {

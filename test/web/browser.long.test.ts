@@ -373,7 +373,7 @@ describe('planning', () => {
       expect(await text.inputValue()).toBe('See ~bug ')
       await page.keyboard.press('Control+b')
       expect(await text.inputValue()).toBe('See ~bug ****')
-      await page.getByLabel('File for: Comment').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') })
+      await page.getByLabel('Attach a file: Comment').setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('a') })
       await expect.poll(() => text.inputValue()).toMatch(/\[a\.txt\]\(\/uploads\/[0-9a-f]{32}\/a\.txt\)/)
       const typed = await text.inputValue()
       page.on('dialog', (dialog) => dialog.accept())

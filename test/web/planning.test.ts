@@ -48,16 +48,18 @@ describe('issues', () => {
     expect(ticked.text).toContain('2 of 2 tasks done')
     // the description is another one now
     expect((await browser.post(`${at}/1/tasks`, { ...form, task: '1:0' })).status).toBe(422)
-    const changed = await browser.submit(`${at}/1/attributes`, {
-      'issue[assignee_username]': owner.username,
-      'issue[labels][]': [],
-      'issue[milestone_id]': '0',
-      'issue[confidential]': '1',
-    })
-    expect(changed.text).toContain('Issue updated.')
+    const change = (attribute: string, sent: Record<string, string | string[]>) =>
+      browser.post(`${at}/1/attributes`, { authenticity_token: form.authenticity_token, attribute, ...sent })
+    expect((await browser.open(`${at}/1`)).$('#side_assignee [name=username]:checked').val()).toBe(member.username)
+    expect((await change('assignee', { username: owner.username })).text).toContain('Issue updated.')
+    expect((await change('labels', {})).$('#side_labels > p').text()).toBe('none')
+    await change('milestone', { milestone_id: '0' })
+    await change('access', { confidential: '1' })
     const { body: after } = await t.api('get', `${project.path}/issues/1`, owner).expect(200)
     expect(after).toMatchObject({ labels: [], milestone: null, confidential: true, assignee: { id: owner.id }, due_date: '2030-01-02' })
-    expect((await browser.submit(`${at}/1/attributes`, { 'issue[assignee_username]': 'no.such.user' })).status).toBe(422)
+    expect((await change('assignee', { other_username: 'no.such.user' })).status).toBe(422)
+    expect((await change('due_date', { due_date: '' })).$('#side_due_date > p').text()).toBe('none')
+    expect((await change('due_date', { due_date: 'soon' })).status).toBe(422)
     await browser.open(`${at}/1`)
     expect((await browser.submit('Add spent time', { duration: '1h 30m', what: 'spent' })).text).toContain('1h 30m spent')
     expect((await browser.submit('Set estimate', { duration: 'soon', what: 'estimate' })).status).toBe(422)

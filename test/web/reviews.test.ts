@@ -59,8 +59,138 @@ describe('labels of merge requests', () => {
     const browser = await signedIn(owner)
     for (const path of [at, `/${project.fullPath}/-/merge_requests`, `/${project.fullPath}/-/commit/topic/merge_requests`]) {
       const { $ } = await browser.open(path)
-      expect([path, $('.badge.label', 'main').text().trim(), $('.badge.label circle').attr('fill')]).toEqual([path, 'urgent', '#AB12CD'])
+      expect([path, $('.badge.label', 'main').not('.choices *').text().trim(), $('.badge.label circle').attr('fill')]).toEqual([
+        path,
+        'urgent',
+        '#AB12CD',
+      ])
     }
+  })
+})
+
+describe('the changes of a merge request', () => {
+  it('list the files with marks and their threads, and open twenty lines around each change (WB-605, WB-606)', async () => {
+    const [owner, author] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const many = Array.from({ length: 200 }, (_, i) => `line ${i + 1}`)
+    const project = await aProject(t.ctx, { creator: owner, developer: author, visibility: 'public', files: { 'a.txt': text(many), b: 'b\n' } })
+    await commit(project, 'topic', { 'a.txt': text(many.with(99, 'hundred')), b: 'B\n' }, { start_branch: 'main' })
+    const request = await aMergeRequest(t, { project, caller: author, source: 'topic', files: null })
+    await t.ctx.jobs.drain()
+    const at = `/${project.fullPath}/-/merge_requests/${request.iid}`
+    const browser = await signedIn(owner)
+    await beginComment(browser, at, '_100')
+    await browser.submit('Add comment now', { 'note[note]': 'Why?', how: 'now' })
+    const listed = () =>
+      browser.page
+        ?.$('.tree .line')
+        .toArray()
+        .map((each) => browser.page?.$(each).text().replace(/\s+/g, ' ').trim())
+    await browser.open(`${at}/diffs`)
+    expect(listed()).toEqual([expect.stringMatching(/^not viewed a\.txt .*1 thread, 1 unresolved$/), expect.stringMatching(/^not viewed b /)])
+    await browser.submit(`${at}/viewed`)
+    expect(listed()?.[1]).toMatch(/^viewed b/)
+    const numbers = () =>
+      browser.page
+        ?.$('.lines tr.context .number:nth-child(2)')
+        .toArray()
+        .map((each) => Number(browser.page?.$(each).attr('data-number')))
+    const span = () => [Math.min(...(numbers() ?? [])), Math.max(...(numbers() ?? []))]
+    await browser.open(`${at}/diffs`)
+    expect(span()).toEqual([97, 103])
+    expect((await browser.follow('+20 lines')).$('.lines .hunk').first().text()).toContain('@@ -77 +77 @@')
+    expect([span(), browser.page?.$('.under .thread').length]).toEqual([[77, 123], 1])
+    await browser.follow('+20 lines')
+    expect(span()).toEqual([57, 143])
+    await browser.follow('All lines')
+    expect(span()).toEqual([1, 200])
+    await browser.follow('Changes')
+    await browser.open(`/${project.fullPath}/-/compare/main...topic`)
+    await browser.follow('+20 lines')
+    expect(span()).toEqual([77, 123])
+  })
+
+  it('say what came after the last review, by its commits (WB-95)', async () => {
+    const { owner, at, project } = await aReview()
+    const browser = await signedIn(owner)
+    await browser.open(at)
+    await browser.submit('Submit review', { verdict: 'comment', summary: 'Seen' })
+    expect(browser.page?.$('#new_commits').length).toBe(0)
+    await push(project, { 'a.txt': text(LINES.with(1, 'zwei')) }, 'Say it in German')
+    const page = await browser.open(at)
+    expect(
+      page
+        .$('#new_commits .what')
+        .toArray()
+        .map((each) => page.$(each).text()),
+    ).toEqual(['Say it in German'])
+    const since = await browser.follow('What has changed since')
+    expect(since.$('.removed .code').text()).toBe('TWO')
+  })
+})
+
+describe('the head of a merge request', () => {
+  it('links its branches, and says how the source is checked out, from a fork too (WB-607)', async () => {
+    const { owner, at, project } = await aReview()
+    const page = await (await signedIn(owner)).open(at)
+    const branches = (of: typeof page) =>
+      of
+        .$('.below a:has(.ref)')
+        .toArray()
+        .map((each) => [of.$(each).attr('href'), of.$(each).text()])
+    expect(branches(page)).toEqual([
+      [`/${project.fullPath}/-/tree/topic`, 'topic'],
+      [`/${project.fullPath}/-/tree/main`, 'main'],
+    ])
+    expect(page.$('#check_out').text()).toBe('git fetch origin\ngit switch topic')
+    const stranger = await aUser(t.ctx)
+    const { body: fork } = await t.api('post', `${project.path}/fork`, stranger).expect(201)
+    await t.ctx.jobs.drain()
+    const from = { ...project, path: `/projects/${fork.id}`, id: fork.id, fullPath: fork.path_with_namespace, creator: stranger }
+    const request = await aMergeRequest(t, { project, from, caller: stranger })
+    const theirs = await (await signedIn(stranger)).open(`/${project.fullPath}/-/merge_requests/${request.iid}`)
+    expect(branches(theirs)[0]).toEqual([`/${fork.path_with_namespace}/-/tree/${request.source}`, `${fork.path_with_namespace}:${request.source}`])
+    expect(theirs.$('#check_out').text()).toMatch(
+      new RegExp(`^git fetch http\\S+${fork.path_with_namespace}.git \\S+\\ngit switch -c \\S+ FETCH_HEAD$`),
+    )
+  })
+})
+
+describe('the side column of a merge request', () => {
+  it('has a menu for each part, which changes that alone, for those who may (WB-602, WB-603)', async () => {
+    const { owner, author, project, request, at } = await aReview()
+    for (const name of ['docs', 'urgent']) await t.api('post', `${project.path}/labels`, owner).send({ name, color: '#AB12CD' }).expect(201)
+    const { body: milestone } = await t.api('post', `${project.path}/milestones`, owner).send({ title: 'One' }).expect(201)
+    const browser = await signedIn(owner)
+    await browser.open(at)
+    const token = String(browser.page?.$('[name=authenticity_token]').val())
+    const change = (attribute: string, sent: Record<string, string | string[]>) =>
+      browser.post(`${at}/attributes`, { authenticity_token: token, attribute, ...sent })
+    const part = (name: string) => browser.page?.$(`#side_${name} > p`).text().replace(/\s+/g, ' ').trim()
+    await change('labels', { 'labels[]': ['docs', 'urgent'] })
+    await change('milestone', { milestone_id: String(milestone.id) })
+    await change('assignee', { username: owner.username })
+    await change('reviewer', { other_username: author.username, username: '' })
+    expect([part('labels'), part('milestone'), part('assignee')]).toEqual(['docs urgent', 'One', owner.name])
+    expect(part('reviewer')).toContain(author.name)
+    expect(browser.page?.$('#side_labels [name="labels[]"]:checked').length).toBe(2)
+    const refused = await change('assignee', { other_username: 'no.such.user' })
+    expect([refused.status, refused.$('#side_assignee details[open]').length]).toEqual([422, 1])
+    await browser.open(at)
+    expect((await browser.submit('Add spent time', { duration: '1h 30m', what: 'spent' })).$('#side_time > p').text()).toBe('1h 30m spent')
+    const theirs = await signedIn(author)
+    await theirs.open(at)
+    await theirs.submit('Submit review', { verdict: 'request_changes' })
+    await browser.open(at)
+    const again = await browser.submit('Ask again')
+    expect(again.$('.person-state').text()).toBe('has not reviewed yet')
+    const { body: todos } = await t.api('get', '/todos?action=review_requested', author).expect(200)
+    expect(todos).toMatchObject([{ target: { iid: request.iid } }])
+    const guest = await aUser(t.ctx)
+    const visitor = await signedIn(guest)
+    expect((await visitor.open(at)).$('.side-menu').length).toBe(0)
+    const sent = { authenticity_token: String(visitor.page?.$('[name=authenticity_token]').val()) }
+    for (const path of ['attributes', 'time', 'another_review'])
+      expect([path, (await visitor.post(`${at}/${path}`, { ...sent, attribute: 'labels', what: 'reset_spent' })).status]).toEqual([path, 403])
   })
 })
 
@@ -201,7 +331,11 @@ describe('a review', () => {
     const stale = await mine.submit('Submit review', { verdict: 'approve', sha: version[0].head_commit_sha })
     expect([stale.status, stale.$('#review .draft').length]).toEqual([422, 2])
     const sent = await mine.submit('Submit review', { verdict: 'approve', summary: 'Nearly there', sha })
-    expect([sent.text.includes('merge request approved'), sent.$('#review').length, sent.text.includes('Nearly there')]).toEqual([true, 0, true])
+    expect([sent.text.includes('merge request approved'), sent.$('#review .draft').length, sent.text.includes('Nearly there')]).toEqual([
+      true,
+      0,
+      true,
+    ])
     const { body } = await t.api('get', `${request.path}/discussions`, author).expect(200)
     const threads = body.filter(({ notes }: { notes: { type: string }[] }) => notes[0]?.type === 'DiffNote')
     expect(
@@ -228,7 +362,41 @@ describe('a review', () => {
     await beginComment(browser, at, '_2')
     await browser.submit('Add to review', { 'note[note]': 'No', how: 'review' })
     await browser.open(at)
-    expect((await browser.submit('Discard review')).$('#review').length).toBe(0)
+    expect((await browser.submit('Discard review')).$('#review .draft').length).toBe(0)
+  })
+
+  it('is submitted with a verdict, also alone, which stands beside its author and in the merge box until it is withdrawn (WB-600, WB-601)', async () => {
+    const { owner, author, at, request } = await aReview()
+    await t
+      .api('put', request.path, author)
+      .send({ reviewer_ids: [owner.id] })
+      .expect(200)
+    const mine = await signedIn(owner)
+    const states = () =>
+      mine.page
+        ?.$('aside .person-state')
+        .toArray()
+        .map((each) => mine.page?.$(each).text())
+    await mine.open(at)
+    expect([states(), mine.page?.$('#review[open]').length]).toEqual([['has not reviewed yet'], 0])
+    const empty = await mine.submit('Submit review', { verdict: 'comment' })
+    expect([empty.status, empty.$('#review[open] .fault').text()]).toEqual([422, expect.stringContaining('Summary')])
+    await mine.submit('Submit review', { verdict: 'comment', summary: 'I have looked.' })
+    expect(states()).toEqual(['reviewed'])
+    await mine.submit('Submit review', { verdict: 'request_changes' })
+    expect(states()).toEqual(['requested changes'])
+    expect(mine.page?.$('#merge .checks').text()).toContain(`${owner.name} requested changes.`)
+    expect(mine.page?.$('#merge button:contains("Merge anyway")').length).toBe(1)
+    await mine.submit('Withdraw request for changes')
+    expect([states(), mine.page?.$('#merge .checks').text().includes('requested changes')]).toEqual([['reviewed'], false])
+    await mine.submit('Submit review', { verdict: 'approve' })
+    expect(states()).toEqual(['approved'])
+    const guest = await aUser(t.ctx)
+    const theirs = await signedIn(guest)
+    const page = await theirs.open(at)
+    expect(page.$('#review [type=radio]').length).toBe(0)
+    const sent = { authenticity_token: String(page.$('[name=authenticity_token]').val()), verdict: 'approve' }
+    expect((await theirs.post(`${at}/drafts/publish`, sent)).status).toBe(403)
   })
 })
 
@@ -317,7 +485,7 @@ describe('changes', () => {
     await push(project, { b: 'B\n' }, 'Third <i>file</i>')
     const second = await browser.open(`${at}/diffs`)
     expect([second.text.includes('There are new commits since your last look.'), second.$('.diff > details[open]').length]).toEqual([true, 2])
-    const since = await browser.open(second.$('.flash a').attr('href') as string)
+    const since = await browser.open(second.$('#new_commits summary a').attr('href') as string)
     expect(
       since
         .$('.diff')
@@ -669,7 +837,7 @@ describe('the editor of answers', () => {
     expect((await browser.open(at)).$('.draft textarea').length).toBe(0)
     expect((await browser.follow('Edit draft')).at).toMatch(/\?edit_draft=\d+$/)
     expect((await preview('Save draft')).$('.draft .preview').length).toBe(1)
-    expect((await browser.submit('Save draft', { 'note[note]': 'another draft' })).$('.draft-text').text()).toBe('another draft')
+    expect((await browser.submit('Save draft', { 'note[note]': 'another draft' })).$('.draft .prose').text().trim()).toBe('another draft')
     expect(browser.page?.$('.draft textarea').length).toBe(0)
     await browser.follow('Reply')
     await preview('Reply')

@@ -96,6 +96,7 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
     refers: { merge_request_id: ['merge_requests', 'row'], issue_id: ['issues', 'row'] },
   },
   merge_request_approvals: { refers: { merge_request_id: ['merge_requests', 'row'], user_id: ['users', 'row'] } },
+  merge_request_reviews: { as: { note_ids: "'{}'" }, refers: { merge_request_id: ['merge_requests', 'row'], user_id: ['users', 'row'] } },
   issue_labels: { refers: { issue_id: ['issues', 'row'], label_id: ['labels', 'row'] } },
   snippets: { refers: author },
   notes: {

@@ -77,6 +77,8 @@ export const notes = pgTable(
     line_type: text({ enum: ['new', 'old'] }),
     /** The line of a `DiffNote` and those before it, as the diff had them: what it was about once the diff has moved on. */
     excerpt: text(),
+    /** Whether it is part of a review that is being sent, whose mail has it (ML-600). */
+    in_review: boolean().notNull().default(false),
     /**
      * For a cross-reference note, the item that contains the mention: only users who can see that item see the note
      * (SEC-35).

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { boolean, check, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core'
+import { VERDICTS } from '../../rules/reviews/states.js'
 import { id, moment, ref } from './columns.js'
 import { mergeRequests, mergeRequestVersions } from './merge-requests.js'
 import { notes, type Position } from './notes.js'
@@ -114,4 +115,28 @@ export const sentForms = pgTable(
     sent_at: moment().notNull(),
   },
   (t) => [primaryKey({ columns: [t.user_id, t.key] }), index('sent_forms_sent_at_idx').on(t.sent_at)],
+)
+
+/** The newest review of each user who has submitted one (MR-600). */
+export const mergeRequestReviews = pgTable(
+  'merge_request_reviews',
+  {
+    /** The merge request's project; the row is deleted with the merge request. */
+    project_id: ref().notNull(),
+    merge_request_id: ref()
+      .notNull()
+      .references(() => mergeRequests.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    state: text({ enum: ['reviewed', 'requested_changes'] }).notNull(),
+    /** What the review said, which its mail names: an approval is stored apart. */
+    verdict: text({ enum: VERDICTS }).notNull(),
+    /** The head that it was about. */
+    sha: text(),
+    /** Its notes, in their order. */
+    note_ids: bigint({ mode: 'number' }).array().notNull(),
+    submitted_at: moment().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.merge_request_id, t.user_id] }), index('merge_request_reviews_user_id_idx').on(t.user_id, t.merge_request_id)],
 )

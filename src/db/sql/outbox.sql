@@ -35,8 +35,8 @@ BEGIN
     hooked := EXISTS (SELECT FROM namespace_ancestry a JOIN web_hooks h ON h.group_id = a.ancestor_id
       WHERE a.descendant_id = coalesce(NEW.parent_id, OLD.parent_id) AND 'subgroup' = ANY (h.events));
   END IF;
-  -- changes that may be mailed (ML-4, ML-6, ML-30)
-  IF TG_TABLE_NAME = 'merge_request_approvals' THEN
+  -- changes that may be mailed (ML-4, ML-6, ML-30, ML-600)
+  IF TG_TABLE_NAME IN ('merge_request_approvals', 'merge_request_reviews') THEN
     mailed := EXISTS (SELECT FROM mail_service);
   ELSIF TG_OP <> 'DELETE' AND EXISTS (SELECT FROM mail_service) THEN
     IF TG_TABLE_NAME IN ('issue_labels', 'merge_request_labels') THEN
@@ -74,6 +74,8 @@ BEGIN
       time_estimate total_time_spent sha', 'NEW.deleted_at IS NULL', 'actor'),
     ('merge_request_labels', 'merge_requests', 'INSERT OR DELETE', '', 'true', 'actor'),
     ('merge_request_approvals', 'merge_requests', 'INSERT OR DELETE', '', 'true', 'actor'),
+    ('merge_request_reviews', '', 'INSERT', '', 'true', 'actor'),
+    ('merge_request_reviews', '', 'UPDATE', 'submitted_at', 'true', 'actor'),
     ('notes', 'note confidential_note', 'INSERT', '', 'NOT NEW.system', ''),
     ('notes', 'note confidential_note', 'UPDATE', 'note', 'NOT NEW.system', ''),
     ('pipelines', 'pipeline', 'UPDATE', 'status', 'true', ''),

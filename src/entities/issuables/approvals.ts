@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
+import { REVIEWER_STATES } from '../../rules/reviews/states.js'
 import type { ApprovalsRecord } from '../../services/issuables/merge-requests/writing/approvals.js'
 import type { ReviewerRecord } from '../../services/issuables/merge-requests/writing/reviewers.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
@@ -36,8 +37,8 @@ export const ApprovalState = z
 
 /** A reviewer of a merge request (MR-103). */
 export const Reviewer = z
-  .strictObject({ user: UserRef, state: z.enum(['unreviewed', 'reviewed']), created_at: z.iso.datetime() })
-  .meta({ id: 'Reviewer', description: 'A user who was asked to review a merge request.' })
+  .strictObject({ user: UserRef, state: z.enum(REVIEWER_STATES), created_at: z.iso.datetime() })
+  .meta({ id: 'Reviewer', description: 'A user who was asked to review a merge request, or has reviewed it.' })
 
 export function presentApprovals({ request, approvers, ...caller }: ApprovalsRecord, view: View): z.infer<typeof Approvals> {
   return {
@@ -62,8 +63,8 @@ export function presentApprovals({ request, approvers, ...caller }: ApprovalsRec
   }
 }
 
-export const presentReviewer = ({ user, approved, requested_at }: ReviewerRecord, view: View): z.infer<typeof Reviewer> => ({
+export const presentReviewer = ({ user, state, since }: ReviewerRecord, view: View): z.infer<typeof Reviewer> => ({
   user: presentUserRef(user, view),
-  state: approved ? 'reviewed' : 'unreviewed',
-  created_at: (requested_at as Date).toISOString(),
+  state,
+  created_at: since.toISOString(),
 })

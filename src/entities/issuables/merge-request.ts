@@ -80,6 +80,7 @@ const single = {
     'discussions_not_resolved',
     'ci_must_pass',
     'ci_still_running',
+    'requested_changes',
     'mergeable',
   ]),
 }
@@ -187,6 +188,7 @@ export function detailedStatus({
   request,
   rules,
   pipeline_status,
+  changes_requested,
 }: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
   if (request.state !== 'opened') return 'not_open'
   if (request.merge_status === 'unchecked') return 'unchecked'
@@ -196,7 +198,8 @@ export function detailedStatus({
   if (rules.discussions_block && request.unresolved_discussions_count > 0) return 'discussions_not_resolved'
   if (rules.pipeline_needed && !letsMerge(pipeline_status, { skippedCounts: rules.skipped_counts }))
     return pipeline_status === 'pending' || pipeline_status === 'running' ? 'ci_still_running' : 'ci_must_pass'
-  return 'mergeable'
+  // which does not forbid the merge (MR-603)
+  return changes_requested ? 'requested_changes' : 'mergeable'
 }
 
 export function presentDetailedMergeRequest(record: SingleMergeRequest, today: string, view: View): z.infer<typeof DetailedMergeRequest> {

@@ -3,12 +3,12 @@ import { onMergeRequest } from '../../access/merge-requests.js'
 import { DraftNote, presentDraftNote } from '../../entities/notes/draft-note.js'
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, opt, paging, rowId, str } from '../../http/params.js'
+import { bool, oneOf, opt, paging, rowId, str } from '../../http/params.js'
 import { positionParameters } from '../../http/position.js'
 import { slice } from '../../services/core/page.js'
 import { deleteDraft, getDraft, listDrafts, saveDraft, updateDraft } from '../../services/notes/drafts.js'
 import { aboutMergeRequest } from '../../services/notes/noteables.js'
-import { sendReview } from '../../services/quick-actions/review.js'
+import { sendDraft, sendReview } from '../../services/quick-actions/review.js'
 
 const DRAFTS = '/projects/:id/merge_requests/:merge_request_iid/draft_notes'
 const draft_note_id = rowId()
@@ -84,17 +84,20 @@ export const draftNotes = [
     access,
     input: z.object({ draft_note_id }),
     async handler({ ctx, caller, subject, input }) {
-      await sendReview(ctx, caller, subject, { id: input.draft_note_id })
+      await sendDraft(ctx, caller, subject, input.draft_note_id)
     },
   }),
   endpoint({
     method: 'POST',
     path: `${DRAFTS}/bulk_publish`,
     summary: 'Publish all your draft notes on a merge request',
+    description: 'They are a review, with `note` as its summary. `reviewer_state` says whether it requests changes.',
     status: 204,
     access,
-    async handler({ ctx, caller, subject }) {
-      await sendReview(ctx, caller, subject, {})
+    input: z.object({ note: opt(str()), reviewer_state: opt(oneOf(['reviewed', 'requested_changes'])) }),
+    async handler({ ctx, caller, subject, input: { note: summary, reviewer_state } }) {
+      const verdict = reviewer_state === 'requested_changes' ? reviewer_state : 'commented'
+      await sendReview(ctx, caller, subject, { summary, verdict })
     },
   }),
 ]

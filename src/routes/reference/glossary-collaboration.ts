@@ -6,6 +6,7 @@ export const ISSUABLES: Record<string, string> = {
   discussion_id: 'Id of the discussion.',
   draft_note_id: 'Id of the draft note.',
   in_reply_to_discussion_id: 'Id of the discussion that the note answers.',
+  reviewer_state: 'What the review says: `reviewed` (the default), or `requested_changes`.',
   resolve_discussion: 'Whether publishing the note resolves the discussion that it answers, or reopens it.',
   'Suggestions: id': 'Id of the suggestion.',
   'Suggestions: ids': 'Ids of suggestions of one merge request.',

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { MAIL_EVENTS } from '../../rules/notifications.js'
+import { VERDICTS } from '../../rules/reviews/states.js'
 
-/** Events that have no setting: an edit mentions users, labels were added, or an approval was given or taken back. */
-const FURTHER_EVENTS = ['mention', 'relabel', 'approved', 'unapproved'] as const
+/** Events that have no setting: an edit mentions users, labels were added, an approval was given or taken back, or a review was submitted. */
+const FURTHER_EVENTS = ['mention', 'relabel', 'approved', 'unapproved', 'review'] as const
 
 /** What a mail is about. It has only ids, because the content is loaded when the mail is sent (ML-11). */
 export const Notification = z.object({
@@ -15,11 +16,17 @@ export const Notification = z.object({
   id: z.int().nullable(),
   sha: z.string().nullable().default(null),
   note: z.int().nullable().default(null),
+  /** What a review says, and its notes. */
+  verdict: z.enum(VERDICTS).default('commented'),
+  notes: z.array(z.int()).default([]),
   /** The previous assignee or reviewer. */
   former: z.int().nullable().default(null),
   /** Added labels. */
   labels: z.array(z.int()).default([]),
 })
+
+/** The event whose setting decides: a review is as its notes are (ML-600). */
+export const settingOf = ({ event }: Pick<Notification, 'event'>) => (event === 'review' ? 'new_note' : event)
 
 export type Notification = z.output<typeof Notification>
 

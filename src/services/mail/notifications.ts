@@ -1,5 +1,6 @@
 import type { Context } from '../../context.js'
 import type { RowImage } from '../../db/schema/index.js'
+import type { Verdict } from '../../rules/reviews/states.js'
 import { mentionedNames } from '../activity/mentions.js'
 import type { HookChange } from '../outbox/changes.js'
 import type { Notification } from './notification.js'
@@ -20,8 +21,11 @@ type Kind = keyof typeof KINDS
 export async function notificationsOf(ctx: Context, changes: readonly HookChange[]): Promise<NotificationWithMentions[]> {
   const all: NotificationWithMentions[] = []
   for (const kind of ['issues', 'merge_requests'] as const) all.push(...(await issuableNotifications(ctx, kind, changes)))
+  const reviewed = new Set(changes.filter(({ source }) => source === 'merge_request_reviews').map(({ after }) => idOf(after, 'merge_request_id')))
   const made = new Set(changes.filter(isNew).map(({ source, after }) => `${source} ${after?.['id']}`))
   for (const change of changes) {
+    // a review says itself that it approves
+    if (change.source === 'merge_request_approvals' && reviewed.has(idOf(change.after ?? change.before, 'merge_request_id'))) continue
     const notification = notificationOfRow(change)
     // notes that are copied with a new issue, for example when it is moved, are not notified
     const onNew =
@@ -35,9 +39,9 @@ const isNew = ({ operation }: HookChange) => operation === 'INSERT'
 const idOf = (row: RowImage | null, name = 'id') => (row?.[name] === null || row?.[name] === undefined ? null : Number(row[name]))
 const textOf = (row: RowImage) => `${row['title']}\n\n${row['description']}`
 
-const NONE = { sha: null, note: null, former: null, labels: [] }
+const NONE = { sha: null, note: null, former: null, labels: [], verdict: 'commented' as const, notes: [] }
 
-/** The notification of a note, approval, pipeline or release, which needs no other rows. */
+/** The notification of a note, review, approval, pipeline or release, which needs no other rows. */
 function notificationOfRow({ source, operation, before, after, actor_id }: HookChange): Notification | null {
   if (source === 'merge_request_approvals') {
     const row = after ?? before
@@ -45,8 +49,14 @@ function notificationOfRow({ source, operation, before, after, actor_id }: HookC
     return { ...common, event: operation === 'INSERT' ? 'approved' : 'unapproved', actor: actor_id }
   }
   if (!after) return null
+  if (source === 'merge_request_reviews') {
+    const common = { ...NONE, project: Number(after['project_id']), target: 'MergeRequest' as const, id: idOf(after, 'merge_request_id') }
+    const said = { verdict: after['verdict'] as Verdict, notes: (after['note_ids'] as unknown[]).map(Number) }
+    return { ...common, ...said, event: 'review', actor: actor_id ?? idOf(after, 'user_id') }
+  }
   const common = { ...NONE, project: Number(after['project_id']), id: idOf(after) }
-  if (source === 'notes' && operation === 'INSERT') {
+  // the mail of a review has its notes (ML-600)
+  if (source === 'notes' && operation === 'INSERT' && after['in_review'] !== true) {
     const target = after['noteable_type'] as 'Issue' | 'MergeRequest' | 'Commit' | 'Snippet'
     const sha = target === 'Commit' ? String(after['commit_id']) : null
     const about = { target, id: idOf(after, 'noteable_id'), sha, note: idOf(after) }

@@ -25,7 +25,7 @@ import { findMentionedUsers, mentionedNames } from '../activity/mentions.js'
 import { findActiveUser } from '../identity/acting-users.js'
 import { repositoryOf } from '../repository/repositories.js'
 import type { Notification, Reason } from './notification.js'
-import { REASONS } from './notification.js'
+import { REASONS, settingOf } from './notification.js'
 import type { NotificationWithMentions } from './notifications.js'
 
 export interface Recipient {
@@ -121,7 +121,8 @@ async function issuableQueries(ctx: Context, notification: Notification, newMent
     'label_subscribed',
     sql`(select s.user_id from ${subscriptions} s where s.target_type = 'Label' and s.target_id in ${which} and s.subscribed)`,
   ]
-  const mentioned: ReasonQuery = ['mentioned', sql`(select user_id from ${mentions} where ${about} and note_id is not distinct from ${note}::bigint)`]
+  const inNotes = event === 'review' ? sql`note_id = any(${array(notification.notes)})` : sql`note_id is not distinct from ${note}::bigint`
+  const mentioned: ReasonQuery = ['mentioned', sql`(select user_id from ${mentions} where ${about} and ${inNotes})`]
   const assigned: ReasonQuery = ['assigned', sql`(select t.assignee_id as user_id from ${thing} t where t.id = ${id} union select ${former}::bigint)`]
   const reviewers = target === 'Issue' ? sql`` : sql`union select t.reviewer_id from ${thing} t where t.id = ${id}`
   const reviewing: ReasonQuery = [
@@ -141,7 +142,7 @@ async function issuableQueries(ctx: Context, notification: Notification, newMent
           and n.mentioned_in_type is null
         union select user_id from ${mentions} where ${about})`,
     ],
-    ...(isNew || event === 'new_note' ? [mentioned] : []),
+    ...(isNew || event === 'new_note' || event === 'review' ? [mentioned] : []),
     ...(isNew || event.startsWith('reassign_') ? [assigned] : []),
     ...(event === 'new_merge_request' || event === 'change_reviewer_merge_request' ? [reviewing] : []),
     ...(isNew ? [labelSubscribers(sql`(select label_id from ${table} where ${key} = ${id})`)] : []),
@@ -184,7 +185,7 @@ function watcherQueries(project: ProjectRow, groups: number[], { event, target }
   const wanting = (level: SQL) => sql`(select s.user_id from ${notificationSettings} s where ${level}
     and (s.project_id = ${project.id} or s.namespace_id = any(${array(groups)})
       or s.project_id is null and s.namespace_id is null and s.user_id in (${among})))`
-  const custom: ReasonQuery = ['custom', wanting(sql`s.level = 'custom' and ${event} = any(s.events)`)]
+  const custom: ReasonQuery = ['custom', wanting(sql`s.level = 'custom' and ${settingOf({ event })} = any(s.events)`)]
   return target === 'Release' ? [custom] : [['watching', wanting(sql`s.level = 'watch'`)], custom]
 }
 
@@ -226,8 +227,9 @@ async function loadCandidates(
 }
 
 /** The strongest reason for which the candidate's settings allow the mail; null: none does (ML-3, ML-4). */
-function reasonFor({ user, reasons, level, events, subscribed }: Candidate, { event }: Notification): Recipient | null {
+function reasonFor({ user, reasons, level, events, subscribed }: Candidate, notification: Notification): Recipient | null {
   if (subscribed === false) return null
+  const event = settingOf(notification)
   const wants: Record<Reason, boolean> = {
     subscribed: true,
     label_subscribed: true,

@@ -2,6 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { commitStatuses, labels, subscriptions, users } from '../../db/schema/index.js'
+import { fenceFor } from '../../lib/text/fence.js'
 import { wholeEnd } from '../../lib/text/whole-end.js'
 import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } from '../core/mail.js'
 import { readSettings } from '../core/settings.js'
@@ -9,7 +10,7 @@ import { actingUser, findVisibleProject } from '../identity/acting-users.js'
 import type { User } from '../identity/users.js'
 import type { Notification, Reason } from './notification.js'
 import { mailAddressOf } from './settings.js'
-import { findNote, findTarget, type MailNote, type MailTarget } from './targets.js'
+import { findNotes, findTarget, MAX_NOTES, type MailNote, type MailTarget } from './targets.js'
 import { unsubscribeLink } from './unsubscribe.js'
 
 /** A mail to send. */
@@ -38,10 +39,13 @@ export async function sendNotification(ctx: Context, { user: userId, reason, not
   const path = fullPathOf(subject.project)
   const page = ctx.links.project(path)
   const thing = await findTarget(ctx, { ...subject, user }, page, notification)
-  const note = notification.note === null ? null : await findNote(ctx, notification)
-  if (!thing || (notification.note !== null && !note)) return
+  const about = await findNotes(ctx, subject, notification)
+  const [note] = about
+  // a review that only had notes says nothing without them
+  const isEmpty = !note && (notification.note !== null || (notification.notes.length > 0 && notification.verdict === 'commented'))
+  if (!thing || isEmpty) return
   const actor = notification.actor === null ? undefined : await nameOf(ctx, notification.actor)
-  const parts = await partsOf(ctx, notification, { thing, note, actor: actor ?? 'Somebody', page })
+  const parts = await partsOf(ctx, notification, { thing, notes: about, actor: actor ?? 'Somebody', page })
   const startsThread = THREAD_STARTERS.includes(notification.event)
   const thread = messageId(ctx, thing.thread)
   const message: MailMessage = {
@@ -110,7 +114,7 @@ function footerAndHeaders(
 
 interface MailContent {
   thing: MailTarget
-  note: MailNote | null
+  notes: MailNote[]
   actor: string
   page: string
 }
@@ -118,8 +122,8 @@ interface MailContent {
 /** The body of a mail. */
 async function partsOf(
   ctx: Context,
-  { event, labels: added, project, id }: Notification,
-  { thing, note, actor, page }: MailContent,
+  { event, labels: added, project, id, verdict }: Notification,
+  { thing, notes, actor, page }: MailContent,
 ): Promise<MailPart[]> {
   const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
   const author = async (action: string) => ((await readSettings(ctx)).email_author_in_body ? [`${actor} ${action}:`] : [])
@@ -127,7 +131,22 @@ async function partsOf(
   const reviewer = thing.reviewer === null ? null : await nameOf(ctx, thing.reviewer)
   switch (event) {
     case 'new_note':
-      return [...(await author('wrote')), ...(note?.location ? [`On ${note.location}:`] : []), ...markdown(note?.text ?? '')]
+      return [
+        ...(await author('wrote')),
+        ...notes.flatMap(({ location, lines, text }) => [...(location ? [`On ${location}:`] : []), ...excerptOf(lines, page), ...markdown(text)]),
+      ]
+    case 'review':
+      return [
+        `${actor} ${{ commented: 'reviewed', requested_changes: 'requested changes in', approved: 'approved' }[verdict]} ${thing.name}.`,
+        ...notes
+          .slice(0, MAX_NOTES)
+          .flatMap(({ id, location, lines, text }) => [
+            ...(location ? [{ text: location, link: `${thing.url}#note_${id}` }] : []),
+            ...excerptOf(lines, page),
+            ...markdown(text),
+          ]),
+        ...(notes.length > MAX_NOTES ? ['The review has more comments.'] : []),
+      ]
     case 'new_issue':
     case 'new_merge_request':
       return [
@@ -154,6 +173,10 @@ async function partsOf(
       return [`${thing.name} was ${STATE_VERBS[event]} by ${actor}.`]
   }
 }
+
+/** Lines of a diff as a block of code, between fences that they do not close. */
+const excerptOf = (lines: string | null, base: string): MailPart[] =>
+  lines ? [{ markdown: `${fenceFor(lines)}diff\n${lines}\n${fenceFor(lines)}`, base }] : []
 
 /** The most failed jobs that a mail names. */
 const MAX_JOBS = 20

@@ -1,4 +1,4 @@
-import { and, eq, isNull } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { seesIssue, seesMergeRequest } from '../../access/can.js'
 import type { ProjectSubject } from '../../access/rules.js'
@@ -32,8 +32,9 @@ export interface MailTarget {
 export interface MailNote {
   id: number
   text: string
-  /** Path and line of a note on a diff. */
+  /** Path and line of a note on a diff, and the lines that it is about, as the diff has them. */
   location: string | null
+  lines: string | null
 }
 
 type Find = (ctx: Context, subject: ProjectSubject & { user: ActorUser }, page: string, notification: Notification) => Promise<MailTarget | null>
@@ -124,16 +125,31 @@ async function changesIn(ctx: Context, project: ProjectSubject['project'], reque
 /** The target of a mail; null if it no longer exists or the recipient does not see it (ML-11). */
 export const findTarget: Find = (ctx, subject, page, notification) => FINDERS[notification.target](ctx, subject, page, notification)
 
-/** The note that a mail is about; null if it no longer exists. */
-export async function findNote(ctx: Context, { note, target, id, sha, project }: Notification): Promise<MailNote | null> {
-  const [row] = await ctx.db.write
+/** The most notes of a review that a mail has (ML-600). */
+export const MAX_NOTES = 50
+/** The most lines of a diff that a note in a mail has. */
+const MAX_LINES = 8
+
+/** The notes that a mail is about and that still exist, in their order; of a review one more than it may show. Lines are for those who read code. */
+export async function findNotes(
+  ctx: Context,
+  subject: ProjectSubject,
+  { note, notes: ids, target, id, sha, project }: Notification,
+): Promise<MailNote[]> {
+  const mayRead = subject.can('download_code')
+  const wanted = note === null ? ids.slice(0, MAX_NOTES + 1) : [note]
+  if (wanted.length === 0) return []
+  const rows = await ctx.db.write
     .select()
     .from(notes)
-    .where(and(eq(notes.id, note ?? 0), eq(notes.project_id, project), eq(notes.noteable_type, target as 'Issue')))
-  if (!row || row.system || row.noteable_id !== id || row.commit_id !== sha) return null
-  const { position, path, line } = row
-  const number = position?.new_line ?? position?.old_line ?? line
-  const file = position?.new_path ?? path
-  const at = file === null || number === null ? file : `${file}:${number}`
-  return { id: row.id, text: row.note, location: at }
+    .where(and(inArray(notes.id, wanted), eq(notes.project_id, project), eq(notes.noteable_type, target as 'Issue')))
+    .orderBy(notes.id)
+  return rows
+    .filter((row) => !row.system && row.noteable_id === id && row.commit_id === sha)
+    .map(({ id, note: text, position, path, line, excerpt }) => {
+      const number = position?.new_line ?? position?.old_line ?? line
+      const file = position?.new_path ?? path
+      const location = file === null || number === null ? file : `${file}:${number}`
+      return { id, text, location, lines: mayRead && excerpt ? excerpt.split('\n').slice(1).slice(-MAX_LINES).join('\n') : null }
+    })
 }

@@ -36,6 +36,8 @@ export interface NewNote {
   created_at?: Date | undefined
   /** The draft that it is made of: it is forgotten with the note, and there is no note without it (WB-264). */
   draft?: number | undefined
+  /** Whether it is part of a review, whose mail has it (ML-600). */
+  in_review?: boolean | undefined
 }
 
 /** Columns that make a note part of a thread. */
@@ -77,10 +79,10 @@ const insertNote = batchStatement('write a note', (db, shape: NoteShape) => {
   const note = db
     .$with('note', {})
     .as(sql`insert into ${notes} (project_id, noteable_type, noteable_id, commit_id, author_id, note, type, discussion_id,
-      position, path, line, line_type, excerpt, created_at, updated_at)
+      position, path, line, line_type, excerpt, in_review, created_at, updated_at)
     select ${value('project')}, ${type}, thing.id, ${value('commit')}, ${value('author')}, ${value('body')}, ${value('note_type')},
       ${value('discussion')}, ${value('position')}::jsonb, ${value('path')}, ${value('line')}::integer, ${value('line_type')}, ${value('excerpt')},
-      ${timestamp('created_at')}, ${timestamp('created_at')} from thing returning id`)
+      ${value('in_review')}::boolean, ${timestamp('created_at')}, ${timestamp('created_at')} from thing returning id`)
   const event = db.$with('event', {}).as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, target_title,
       about_type, about_id, created_at)
     select ${value('project')}, ${value('author')}, 'commented', coalesce(${value('note_type')}, 'Note'), note.id, ${value('title')},
@@ -171,6 +173,7 @@ export async function createNote(
     line,
     line_type,
     excerpt,
+    in_review: given.in_review ?? false,
     created_at: created_at.toISOString(),
     title: noteable.commit && titleOf(noteable.commit.message).replaceAll('\0', '\ufffd'),
     named: mentionedUsers,
@@ -202,6 +205,7 @@ export async function createNote(
     line,
     line_type,
     excerpt,
+    in_review: given.in_review ?? false,
     created_at,
     updated_at: created_at,
   }

@@ -1,12 +1,12 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import { viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
-import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from '../../db/schema/index.js'
+import { issues, mergeRequestReviews, mergeRequests, namespaceAncestry, projects, todos, users } from '../../db/schema/index.js'
 import { targetIsVisible } from '../issuables/todo-list.js'
 
 /**
- * Unassigns a former member from issues and merge requests that they no longer see, also as reviewer, and deletes their todos about these
- * (ME-12).
+ * Unassigns a former member from issues and merge requests that they no longer see, also as reviewer, and deletes their reviews of these and
+ * their todos about these (ME-12).
  */
 export async function unassignFormerMember(ctx: Pick<Context, 'now'>, { tx, userId, ...left }: MemberRemovedEvent): Promise<void> {
   const now = ctx.now()
@@ -28,6 +28,11 @@ export async function unassignFormerMember(ctx: Pick<Context, 'now'>, { tx, user
         where ${role} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(viewerKind, own)}`,
     )
   }
+  await tx.execute(
+    sql`delete from ${mergeRequestReviews} using ${mergeRequests}, ${projects} where ${mergeRequestReviews.user_id} = ${own}
+      and ${mergeRequests.id} = ${mergeRequestReviews.merge_request_id} and ${among(sql`${mergeRequests.project_id}`)}
+      and ${projects.id} = ${mergeRequests.project_id} and not ${visibleMergeRequests(viewerKind, own)}`,
+  )
   await tx.execute(
     sql`delete from ${todos} using ${projects} where ${todos.user_id} = ${own} and ${todos.state} = 'pending'
       and ${among(sql`${todos.project_id}`)} and ${projects.id} = ${todos.project_id} and not (${targetIsVisible(viewerKind, own)})`,

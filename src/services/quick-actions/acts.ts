@@ -12,6 +12,7 @@ import { acceptMergeRequest } from '../issuables/merge-requests/merging/accept.j
 import { startRebase } from '../issuables/merge-requests/merging/rebase.js'
 import { approve, unapprove } from '../issuables/merge-requests/writing/approvals.js'
 import { addMergeRequestTodo, subscribeToMergeRequest } from '../issuables/merge-requests/writing/participation.js'
+import { recordReview } from '../issuables/merge-requests/writing/reviews.js'
 import { addSpentTime, resetEstimate, resetSpentTime, setEstimate } from '../issuables/time-tracking.js'
 import { toggleAward } from '../notes/award-emoji.js'
 import { aboutIssue, aboutMergeRequest } from '../notes/noteables.js'
@@ -192,6 +193,13 @@ export const ACTS: CommandDefinition[] = [
     (target) => has(target, 'approve_merge_request'),
     async ({ ctx, caller, target: { request } }) =>
       request && doing({}, 'Unapproved the current merge request.', () => unapprove(ctx, caller, request)),
+  ),
+  onRequest(
+    ['request_changes'],
+    (target) => has(target, 'approve_merge_request'),
+    async ({ ctx, caller, target: { request } }) =>
+      request &&
+      doing({}, 'Changes requested to the current merge request.', () => recordReview(ctx, caller, request, { verdict: 'requested_changes' })),
   ),
   onRequest(
     ['rebase'],

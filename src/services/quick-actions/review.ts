@@ -2,42 +2,52 @@ import type { SignedIn } from '../../access/actor.js'
 import type { MergeRequestSubject } from '../../access/merge-requests.js'
 import type { Context } from '../../context.js'
 import { Failure } from '../../failures.js'
-import { approve } from '../issuables/merge-requests/writing/approvals.js'
+import type { Verdict } from '../../rules/reviews/states.js'
+import { checkVerdict, recordReview } from '../issuables/merge-requests/writing/reviews.js'
 import { createDiscussion, replyTo, resolveDiscussion } from '../notes/discussions.js'
 import { type DraftNote, sendDrafts } from '../notes/drafts.js'
 import { aboutMergeRequest, type NoteableSubject } from '../notes/noteables.js'
-import { createNote, type ThreadColumns } from '../notes/write.js'
+import { checkBody, createNote, type ThreadColumns } from '../notes/write.js'
 import { noteWithCommands } from './notes.js'
 
 export interface Review {
-  /** One draft alone. */
-  id?: number | undefined
   /** What the review says as a whole. */
   summary?: string | undefined
-  /** The head that the caller has seen and approves; undefined: they do not approve. */
-  approves?: string | undefined
+  verdict: Verdict
+  /** The head that the caller has seen and approves. */
+  sha?: string | undefined
 }
 
-/** Sends the drafts of the caller as notes, with a summary, and approves if asked to (WB-98). Returns how many it sent. */
-export async function sendReview(ctx: Context, caller: SignedIn, request: MergeRequestSubject, { id, summary, approves }: Review): Promise<number> {
+/** Sends the drafts of the caller as notes, with a summary and a verdict (WB-98, MR-600). Returns whether it said anything. */
+export async function sendReview(
+  ctx: Context,
+  caller: SignedIn,
+  request: MergeRequestSubject,
+  { summary = '', verdict, sha }: Review,
+): Promise<boolean> {
   const subject = aboutMergeRequest(request)
   // what cannot be approved is said before anything is sent
-  if (approves !== undefined) await approve(ctx, caller, request, approves || undefined).catch(alreadyApproved)
-  const sent = await sendDrafts(ctx, caller, subject.noteable, { id, send: (draft) => sendOne(ctx, caller, subject, draft) })
-  if (summary !== undefined && summary.trim() !== '')
-    await noteWithCommands(ctx, caller, subject, { body: summary, how: 'new' }, (body) => createNote(ctx, caller, subject, { body }))
-  return sent
+  checkVerdict(request, verdict, sha)
+  if (summary.trim() !== '') checkBody(summary)
+  const sent = await sendDrafts(ctx, caller, subject.noteable, { send: (draft) => sendOne(ctx, caller, subject, draft, true) })
+  if (summary.trim() !== '') {
+    const write = (body: string) => createNote(ctx, caller, subject, { body, in_review: true })
+    await noteWithCommands(ctx, caller, subject, { body: summary, how: 'new' }, write)
+  } else if (sent === 0 && verdict === 'commented') return false
+  await recordReview(ctx, caller, request, { verdict, sha })
+  return true
 }
 
-function alreadyApproved(error: unknown): null {
-  if (error instanceof Failure && error.kind === 'unauthenticated') return null
-  throw error
+/** Sends one draft of the caller as a note, which is no review. */
+export async function sendDraft(ctx: Context, caller: SignedIn, request: MergeRequestSubject, id: number): Promise<void> {
+  const subject = aboutMergeRequest(request)
+  await sendDrafts(ctx, caller, subject.noteable, { id, send: (draft) => sendOne(ctx, caller, subject, draft, false) })
 }
 
-async function sendOne(ctx: Context, caller: SignedIn, subject: NoteableSubject, draft: DraftNote): Promise<void> {
+async function sendOne(ctx: Context, caller: SignedIn, subject: NoteableSubject, draft: DraftNote, in_review: boolean): Promise<void> {
   const { discussion_id: discussion, resolve_discussion, position, path, line, line_type, excerpt } = draft
   const write = async (body: string) => {
-    const note = { body, draft: draft.id }
+    const note = { body, draft: draft.id, in_review }
     if (discussion !== null) {
       const reply = await replyTo(ctx, caller, subject, discussion, note).catch((error: unknown) => {
         if (error instanceof Failure && error.kind === 'not_found') return null

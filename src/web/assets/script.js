@@ -38,6 +38,7 @@ function prepare(part) {
   for (const box of part.querySelectorAll('.prose pre, .prose table')) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0
   // shown only where they work
   if (navigator.clipboard) for (const button of part.querySelectorAll('[data-copy], [data-copy-from]')) button.hidden = false
+  for (const field of part.querySelectorAll('[data-filter]')) field.hidden = false
   const diagrams = part.querySelectorAll('code.language-mermaid')
   if (diagramsAt && diagrams.length > 0) void import(diagramsAt).then(({ watch }) => watch(diagrams))
 }
@@ -110,6 +111,20 @@ addEventListener('keydown', (event) => {
 addEventListener('click', (event) => {
   for (const menu of document.querySelectorAll('details.menu[open]'))
     if (!menu.contains(event.target) || event.target.closest('a[href^="#"]')) menu.open = false
+})
+
+// A filter leaves the choices that have what is typed. It has the focus when its menu opens.
+addEventListener('input', ({ target }) => {
+  if (!target.matches('[data-filter]')) return
+  const term = target.value.trim().toLowerCase()
+  for (const choice of target.parentElement.querySelectorAll('.check')) choice.hidden = !choice.textContent.toLowerCase().includes(term)
+})
+addEventListener('toggle', ({ target }) => target.open && target.querySelector('.items [data-filter]')?.focus(), true)
+addEventListener('keydown', (event) => {
+  if (event.key !== 'Enter' || !event.target.matches('[data-filter]')) return
+  // the first of them is taken
+  event.preventDefault()
+  event.target.parentElement.querySelector('.check:not([hidden]) input')?.click()
 })
 
 // `#L10-20` marks lines of a file; with Shift a number ends the range.
@@ -211,7 +226,12 @@ function enhance(part) {
   part.querySelector('[autofocus]')?.focus()
 }
 
-const partIn = (html, id) => new DOMParser().parseFromString(html, 'text/html').getElementById(id)
+function partIn(html, id) {
+  const page = new DOMParser().parseFromString(html, 'text/html')
+  // icons that this page does not have yet
+  for (const icon of page.querySelectorAll('symbol')) if (!document.getElementById(icon.id)) document.body.firstChild.append(icon)
+  return page.getElementById(id)
+}
 
 async function replace(id, url, options) {
   const old = document.getElementById(id)
@@ -226,7 +246,7 @@ async function replace(id, url, options) {
   changed = [...document.querySelectorAll('textarea')].some(({ value, defaultValue }) => value !== defaultValue)
   if (!fresh) return true
   enhance(fresh)
-  if (hadFocus && !fresh.contains(document.activeElement)) fresh.querySelector('a, button')?.focus({ preventScroll: true })
+  if (hadFocus && !fresh.contains(document.activeElement)) fresh.querySelector('.menu > summary, a, button')?.focus({ preventScroll: true })
   return true
 }
 
@@ -283,6 +303,19 @@ addEventListener('click', (event) => {
   later.form.requestSubmit(later)
 })
 
+// The lines from the first of a range to the one that is commented on are marked.
+function markRange(under, from) {
+  for (const row of document.querySelectorAll('.diff tr.chosen')) row.classList.remove('chosen')
+  let row = from ? under?.previousElementSibling : null
+  const side = row?.id.endsWith('_') ? 1 : 2
+  for (; row; row = row.previousElementSibling) {
+    const number = Number(row.id.split('_')[side])
+    if (number && number < from) break
+    if (row.id) row.classList.add('chosen')
+  }
+}
+addEventListener('input', ({ target }) => target.name === 'from' && markRange(target.closest('.under'), target.value))
+
 // The form of a new comment is put under its line.
 async function beginComment(event) {
   const { target: form, submitter } = event
@@ -307,6 +340,7 @@ async function beginComment(event) {
     under.append(Object.assign(document.createElement('td'), { colSpan: row.cells.length }))
     under.firstChild.append(fresh)
     row.after(under)
+    markRange(under, rangeFrom)
   } else form.after(fresh)
   enhance(fresh)
 }

@@ -129,6 +129,9 @@ export function TextField({
 /** What the page does not show, but sends. */
 export const Hidden = ({ name, value }: Control & { value: string | number }) => <input type="hidden" name={name} value={value} />
 
+/** A field that leaves the choices below it that have what is typed; the script shows it. */
+export const FilterField = ({ label }: { label: string }) => <input type="search" data-filter aria-label={label} placeholder={label} hidden />
+
 export interface Choice {
   value: string
   label: string
@@ -165,6 +168,24 @@ export function SelectField({ view, name, label, value, hint, choices }: FieldPr
         </select>
       )}
     </Labelled>
+  )
+}
+
+/** One of a few values, all of which are seen, each with what it means. */
+export function RadioFields({ view, name, label, value, choices }: FieldProps<unknown> & { choices: readonly (Choice & { hint?: string })[] }) {
+  const chosen = typed(view, name) ?? value
+  return (
+    <fieldset class="radios">
+      <legend>{label}</legend>
+      {choices.map((choice) => (
+        <div class="check" key={choice.value}>
+          <input type="radio" id={`${idOf(name)}_${choice.value}`} name={name} value={choice.value} checked={choice.value === chosen} />
+          <label for={`${idOf(name)}_${choice.value}`}>{choice.label}</label>
+          {choice.hint && <p class="hint">{choice.hint}</p>}
+        </div>
+      ))}
+      <Faults view={view} name={name} label={label} />
+    </fieldset>
   )
 }
 

@@ -96,7 +96,7 @@ describe('a reviewer', () => {
     expect(await listed()).toMatchObject([{ user: { username: ann.username }, state: 'unreviewed', created_at: updated_at }])
     await approve(request, ann)
     await put(request.path, owner, { title: 'Later' }).expect(200)
-    expect(await listed()).toMatchObject([{ state: 'reviewed', created_at: updated_at }])
+    expect(await listed()).toMatchObject([{ state: 'approved', created_at: updated_at }])
     expect(await get(`${request.path}/reviewers?page=2`, owner)).toEqual([])
   })
 
@@ -107,6 +107,99 @@ describe('a reviewer', () => {
     expect((await showRequest(t, request)).reviewers).toHaveLength(1)
     await t.api('delete', `${project.path}/members/${ann.id}`, project.creator).expect(204)
     expect((await showRequest(t, request)).reviewers).toEqual([])
+  })
+})
+
+const statesOf = async ({ path, project }: TestRequest) =>
+  Object.fromEntries(
+    (await get(`${path}/reviewers`, project.creator)).map(({ user, state }: { user: { username: string }; state: string }) => [user.username, state]),
+  )
+const publish = (request: TestRequest, who: TestUser | null, sent: object = {}) => post(`${request.path}/draft_notes/bulk_publish`, who, sent)
+const requestChanges = (request: TestRequest, who: TestUser) => publish(request, who, { reviewer_state: 'requested_changes' }).expect(204)
+const draft = (request: TestRequest, who: TestUser, note = 'Why?') => post(`${request.path}/draft_notes`, who, { note }).expect(201)
+
+describe('a review', () => {
+  it('makes its author a reviewer with a state, beside the one who was asked (MR-103, MR-600)', async () => {
+    const { ann, ben, owner, request } = await aPlace()
+    await put(request.path, owner, { reviewer_ids: [ann.id] }).expect(200)
+    await publish(request, ben).expect(204)
+    expect(await statesOf(request)).toEqual({ [ann.username]: 'unreviewed' })
+    await draft(request, ben)
+    await publish(request, ben, { note: 'As a whole' }).expect(204)
+    expect(await statesOf(request)).toEqual({ [ann.username]: 'unreviewed', [ben.username]: 'reviewed' })
+    expect((await showRequest(t, request)).reviewers).toHaveLength(1)
+    const [last] = await get(`${request.path}/notes`, owner)
+    expect(last).toMatchObject({ body: 'As a whole', author: { id: ben.id } })
+    await requestChanges(request, ben)
+    await approve(request, ann)
+    expect(await statesOf(request)).toEqual({ [ann.username]: 'approved', [ben.username]: 'requested_changes' })
+    await publish(request, ben, { reviewer_state: 'unreviewed' }).expect(400)
+  })
+
+  it('that requests changes shows in detailed_merge_status and takes back an approval, and does not forbid the merge (MR-602, MR-603)', async () => {
+    const { ann, ben, owner, request } = await aPlace()
+    const status = async () => (await showRequest(t, request)).detailed_merge_status
+    expect(await status()).toBe('mergeable')
+    await approve(request, ann)
+    await requestChanges(request, ann)
+    expect([await status(), await approversOf(request)]).toEqual(['requested_changes', []])
+    expect((await systemNotes(request)).slice(-1)).toEqual(['requested changes'])
+    // a comment leaves it as it is
+    await publish(request, ann, { note: 'And another thing', reviewer_state: 'reviewed' }).expect(204)
+    expect([await status(), (await statesOf(request))[ann.username]]).toEqual(['requested_changes', 'requested_changes'])
+    await post(`${request.path}/notes`, ben, { body: '/request_changes' })
+    await post(`${request.path}/approve`, ann).expect(201)
+    expect(await statesOf(request)).toEqual({ [ann.username]: 'approved', [ben.username]: 'requested_changes' })
+    await put(`${request.path}/merge`, owner, {}).expect(200)
+    expect(await status()).toBe('not_open')
+  })
+
+  it('that requests changes is over when its author approves or withdraws it, is asked again, or is asked no longer (MR-604)', async () => {
+    const { ann, owner, request } = await aPlace()
+    const status = async () => (await showRequest(t, request)).detailed_merge_status
+    const endings: [() => Promise<unknown>, string | undefined][] = [
+      [() => approve(request, ann), 'approved'],
+      [() => post(`${request.path}/unapprove`, ann).expect(201), 'reviewed'],
+      [() => put(request.path, owner, { reviewer_ids: [ann.id] }).expect(200), 'unreviewed'],
+      [() => put(request.path, owner, { reviewer_ids: [] }).expect(200), undefined],
+    ]
+    for (const [end, state] of endings) {
+      await requestChanges(request, ann)
+      expect(await status()).toBe('requested_changes')
+      await end()
+      expect([await status(), (await statesOf(request))[ann.username]]).toEqual(['mergeable', state])
+    }
+    expect(await systemNotes(request)).toContain('withdrew the request for changes')
+    await post(`${request.path}/unapprove`, ann).expect(404)
+  })
+
+  it('that requests changes is for those who may approve, and goes with who leaves the project (MR-602, MR-604)', async () => {
+    const cast = await aCast(t.ctx, { visibility: 'public', files: { 'readme.md': 'one\n' } })
+    const request = await aMergeRequest(t, { project: cast.project })
+    const expected = { anonymous: 401, developer: 204, maintainer: 204, owner: 204, admin: 204 }
+    for (const [role, status] of statuses(403, expected)) {
+      const who = cast.as[role as Role]
+      expect([role, (await publish(request, who, { reviewer_state: 'requested_changes' })).status]).toEqual([role, status])
+    }
+    const ann = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { developer: ann, files: { 'readme.md': 'one\n' } })
+    const secret = await aMergeRequest(t, { project })
+    await requestChanges(secret, ann)
+    await t.api('delete', `${project.path}/members/${ann.id}`, project.creator).expect(204)
+    expect([await statesOf(secret), (await showRequest(t, secret)).detailed_merge_status]).toEqual([{}, 'mergeable'])
+  })
+
+  it('that requests changes cancels an automatic merge (MR-605)', async () => {
+    const { ann, owner, project, request } = await aPlace()
+    const { sha } = await showRequest(t, request)
+    await post(`${project.path}/statuses/${sha}`, owner, { state: 'running', ref: request.source }).expect(201)
+    await put(`${request.path}/merge`, owner, { merge_when_pipeline_succeeds: true }).expect(200)
+    await requestChanges(request, ann)
+    expect((await showRequest(t, request)).merge_when_pipeline_succeeds).toBe(false)
+    expect((await systemNotes(request)).slice(-2)).toEqual(['requested changes', 'canceled the automatic merge'])
+    await post(`${project.path}/statuses/${sha}`, owner, { state: 'success', ref: request.source }).expect(201)
+    await t.ctx.jobs.drain()
+    expect((await showRequest(t, request)).state).toBe('opened')
   })
 })
 

@@ -100,8 +100,10 @@ describe('an event for very many people (ML-9)', () => {
       note: null,
       former: null,
       labels: [],
+      verdict: 'commented',
+      notes: [],
     } as const
-    const people = await recipientsOf(t.ctx, { notification: { ...notification, labels: [] }, newMentions: [] })
+    const people = await recipientsOf(t.ctx, { notification: { ...notification, labels: [], notes: [] }, newMentions: [] })
     expect(people).toHaveLength(1_000)
     expect(people.slice(0, 3)).toMatchObject([
       { user: assignee.id, reason: 'assigned' },

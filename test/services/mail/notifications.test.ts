@@ -35,6 +35,25 @@ describe('an issue', () => {
   })
 })
 
+/** Lets something happen while a reader is mailed in vain, and gives what they are mailed after that. */
+async function meanwhile(reader: TestUser, change: () => Promise<unknown>, then: () => Promise<unknown>) {
+  await events(reader)
+  let over = false
+  let changed: Promise<unknown> | undefined
+  box.answer(reader.email, async () => {
+    // the queue may be quicker than the answer to the change
+    await changed
+    await then()
+    over = true
+    return 450
+  })
+  changed = change()
+  await changed
+  await t.ctx.jobs.drain()
+  expect(over).toBe(true)
+  return events(reader)
+}
+
 /** People of every level, all of whom may see the project. */
 async function levels(project: TestProject, of: 'everything' | 'project' = 'everything') {
   const people = {} as Record<'disabled' | 'mention' | 'participating' | 'custom' | 'watch', TestUser>
@@ -336,6 +355,80 @@ describe('pipelines (ML-8)', () => {
   })
 })
 
+describe('a review', () => {
+  const lines = 'one\ntwo\nthree\nfour\n'
+  async function aReview() {
+    const [author, critic, named] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [critic, named], files: { 'a.txt': lines } })
+    const actions = [{ action: 'update', file_path: 'a.txt', content: lines.replace('three', 'THREE') }]
+    await t
+      .api('post', `${project.path}/repository/commits`, author)
+      .send({ branch: 'topic', start_branch: 'main', commit_message: 'Work', actions })
+      .expect(201)
+    await t.ctx.jobs.drain()
+    const request = await aMergeRequest(t, { project, caller: author, source: 'topic', files: null })
+    await t.ctx.jobs.drain()
+    const { diff_refs } = (await t.api('get', request.path, author).expect(200)).body
+    const draft = (note: string, new_line?: number) =>
+      t
+        .api('post', `${request.path}/draft_notes`, critic)
+        .send({ note, ...(new_line && { position: { ...diff_refs, position_type: 'text', new_path: 'a.txt', new_line } }) })
+        .expect(201)
+    await box.to(author.email)
+    await box.to(named.email)
+    return { author, critic, named, project, request, draft }
+  }
+
+  it('is one mail, with the lines that its comments are about, and an approval is part of it (ML-600)', async () => {
+    const { author, critic, named, request, draft } = await aReview()
+    await draft(`Why capitals, @${named.username}?`, 3)
+    await draft('Once more')
+    await t
+      .api('post', `${request.path}/draft_notes/bulk_publish`, critic)
+      .send({ note: 'All in all', reviewer_state: 'requested_changes' })
+      .expect(204)
+    const [mail, ...more] = await box.to(author.email)
+    expect([mail?.header('x-roost-event'), more]).toEqual(['review', []])
+    expect(mail?.text).toContain(`${critic.name} requested changes in Merge request !${request.iid}.`)
+    expect(mail?.text).toMatch(
+      /a\.txt:3: http\S+#note_\d+\n\n```diff\n one\n two\n-three\n\+THREE\n```\n\nWhy capitals, @\S+\?\n\nOnce more\n\nAll in all/,
+    )
+    expect(mail?.html).toContain('THREE')
+    expect(await events(named)).toEqual(['review mentioned'])
+    expect(await events(critic)).toEqual([])
+    await draft('Good')
+    await t.api('post', `${request.path}/notes`, critic).send({ body: '/approve' })
+    expect(await events(author)).toEqual(['approved participating'])
+    await t.api('post', `${request.path}/unapprove`, critic).expect(201)
+    await t.api('put', `${request.path}/draft_notes/${await lastDraft(request.path, critic)}/publish`, critic).expect(204)
+    expect(await events(author)).toEqual(['new_note participating', 'unapproved participating'])
+  })
+
+  it('of a verdict alone is mailed, and one whose comments are gone is not (ML-600, ML-11)', async () => {
+    const { author, critic, request, draft } = await aReview()
+    await t.api('post', `${request.path}/draft_notes/bulk_publish`, critic).send({ reviewer_state: 'requested_changes' }).expect(204)
+    expect(await events(author)).toEqual(['review participating'])
+    await draft('Away with it')
+    const send = () => t.api('post', `${request.path}/draft_notes/bulk_publish`, critic).expect(204)
+    const remove = async () => {
+      const [note] = (await t.api('get', `${request.path}/notes`, critic).expect(200)).body
+      await t.api('delete', `${request.path}/notes/${note.id}`, critic).expect(204)
+    }
+    expect(await meanwhile(author, send, remove)).toEqual([])
+  })
+
+  it('goes to those who switched notes on, and shows lines to those who read code (ML-600)', async () => {
+    const { project, request, critic, draft } = await aReview()
+    const people = await levels(project)
+    await level(people.custom, { new_note: true })
+    await draft('Why?', 3)
+    await t.api('post', `${request.path}/draft_notes/bulk_publish`, critic).expect(204)
+    expect(await mailed(people)).toEqual({ watch: 'review watching', custom: 'review custom' })
+  })
+})
+
+const lastDraft = async (path: string, who: TestUser): Promise<number> => (await t.api('get', `${path}/draft_notes`, who).expect(200)).body.at(-1).id
+
 describe('notes', () => {
   it('on a commit go to its author, to mentioned users, and to earlier commenters (ML-7)', async () => {
     const [author, named, critic] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
@@ -376,25 +469,6 @@ describe('notes', () => {
 })
 
 describe('at the moment of sending (ML-11)', () => {
-  /** Lets something happen while a reader is mailed in vain, and gives what they are mailed after that. */
-  async function meanwhile(reader: TestUser, change: () => Promise<unknown>, then: () => Promise<unknown>) {
-    await events(reader)
-    let over = false
-    let changed: Promise<unknown> | undefined
-    box.answer(reader.email, async () => {
-      // the queue may be quicker than the answer to the change
-      await changed
-      await then()
-      over = true
-      return 450
-    })
-    changed = change()
-    await changed
-    await t.ctx.jobs.drain()
-    expect(over).toBe(true)
-    return events(reader)
-  }
-
   async function watched(given: object = {}) {
     const [author, reader] = [await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, reporter: reader, ...given })

@@ -86,7 +86,7 @@ export interface DiffTable {
 
 /** The changes of files, each in a box, with a list of them before. */
 export const DiffFiles = ({ files, truncated, similarity, links, from, to, parallel, raw, review, tables }: DiffProps & { tables: DiffTable[] }) => (
-  <>
+  <div class={review?.list ? 'changes' : undefined}>
     {review?.list ?? (
       <details class="summary" open={files.length <= 20}>
         <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
@@ -99,22 +99,24 @@ export const DiffFiles = ({ files, truncated, similarity, links, from, to, paral
         </ul>
       </details>
     )}
-    {files.map((file, i) => (
-      <PagePart key={file.new_path}>
-        <FileBox
-          file={file}
-          {...(tables[i] as DiffTable)}
-          similarity={similarity[file.new_path]}
-          links={links}
-          from={from}
-          to={to}
-          parallel={parallel}
-          review={review}
-        />
-      </PagePart>
-    ))}
-    {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
-  </>
+    <div>
+      {files.map((file, i) => (
+        <PagePart key={file.new_path}>
+          <FileBox
+            file={file}
+            {...(tables[i] as DiffTable)}
+            similarity={similarity[file.new_path]}
+            links={links}
+            from={from}
+            to={to}
+            parallel={parallel}
+            review={review}
+          />
+        </PagePart>
+      ))}
+      {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
+    </div>
+  </div>
 )
 
 export const Counts = ({ added, removed }: Pick<DiffTable, 'added' | 'removed'>) => (

@@ -8,13 +8,14 @@ import { partsOfNote } from '../../../rules/reviews/suggestions.js'
 import { linksOfReferences } from '../../../services/markdown/references.js'
 import { awardsOfNotes } from '../../../services/notes/award-emoji.js'
 import { mayResolve } from '../../../services/notes/discussions.js'
+import type { DraftNote } from '../../../services/notes/drafts.js'
 import { type DiscussionRecord, getNote, type NoteRecord } from '../../../services/notes/list.js'
 import type { NoteableSubject } from '../../../services/notes/noteables.js'
 import { type Suggestion, suggestionsOf, suggests } from '../../../services/notes/suggestion-records.js'
 import { pushableSource } from '../../../services/notes/suggestions.js'
 import { aColorBudget } from '../diff/diff-colors.js'
 import { excerptRows, suggestionTable } from '../diff/excerpts.js'
-import { withinProject } from '../render-text.js'
+import { renderText, withinProject } from '../render-text.js'
 import type { DiscussionParts, ShownSuggestion } from './shown.js'
 
 const RENDERED_TOGETHER = 8
@@ -33,6 +34,8 @@ interface Given {
   head?: string | null
   /** The threads that show the lines which they are about; others stand under these. */
   excerpted?: DiscussionRecord[]
+  /** The drafts of the reader that are shown. */
+  drafts?: Pick<DraftNote, 'id' | 'note'>[]
 }
 
 /** What the components of a discussion need, with one statement for each kind of thing (WB-92). */
@@ -40,7 +43,7 @@ export async function discussionParts(
   ctx: Context,
   caller: Caller,
   subject: NoteableSubject,
-  { at, discussions, asked, back = null, head = null, excerpted = discussions }: Given,
+  { at, discussions, asked, back = null, head = null, excerpted = discussions, drafts = [] }: Given,
 ): Promise<DiscussionParts> {
   const records = discussions.flatMap(({ notes }) => notes)
   const { noteable } = subject
@@ -60,6 +63,11 @@ export async function discussionParts(
     ).then(async (found) => [found, user && found.size > 0 ? await pushableSource(ctx, { ...caller, user }, subject) : null] as const),
     asked.edit_note === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, asked.edit_note)),
   ])
+  const draftTexts = await mapConcurrently(
+    RENDERED_TOGETHER,
+    drafts,
+    async ({ id, note }) => [id, await renderText(ctx, caller, subject, note)] as const,
+  )
   const colorBudget = aColorBudget()
   // few at a time: the thread that renders lets only so many wait
   const [texts, suggestions] = await Promise.all([
@@ -89,6 +97,7 @@ export async function discussionParts(
     texts: new Map(texts),
     awards,
     suggestions: new Map(suggestions),
+    draftTexts: new Map(draftTexts),
     excerpts,
     mayWrite,
     mayAward: user !== null && subject.may('award_emoji'),

@@ -20,6 +20,8 @@ export interface DiscussionParts {
   texts: ReadonlyMap<number, string[]>
   awards: ReadonlyMap<number, NoteAward[]>
   suggestions: ReadonlyMap<number, ShownSuggestion[]>
+  /** The rendered texts of drafts of the reader, by their ids. */
+  draftTexts: ReadonlyMap<number, string>
   /** The rows of the lines that a thread was about when it began, by the id of its first note. */
   excerpts: ReadonlyMap<number, string>
   mayWrite: boolean

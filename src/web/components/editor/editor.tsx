@@ -3,6 +3,7 @@ import type { Control } from '../../fields.js'
 import { projectLinks } from '../../links.js'
 import { LongText } from '../../page-part.js'
 import { FormTag, Labelled, type Typed, typed } from '../form.js'
+import { Icon } from '../icon.js'
 import { Prose } from '../markup.js'
 
 interface Props extends Control<Typed> {
@@ -67,7 +68,10 @@ export function Editor({ view, name, label, value, rows = 8, hint, required, max
         </button>
         {project?.can('upload_file') && (
           <span class="attach">
-            <input type="file" name="upload" aria-label={`File for: ${label}`} />
+            <label class="button">
+              <Icon name="paperclip" /> Attach a file
+              <input type="file" name="upload" aria-label={`Attach a file: ${label}`} />
+            </label>
             <button type="submit" name="attach" value={name} formnovalidate>
               Attach
             </button>

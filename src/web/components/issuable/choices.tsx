@@ -5,12 +5,12 @@ import { findUserByName } from '../../../services/identity/users.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import { listProjectUsers } from '../../../services/projects/people.js'
 
-/** The id of the user with this name, as a list; none for an empty name. */
-export async function assigneeOf(ctx: Context, username: string): Promise<number[]> {
+/** The id of the user with this name, as a list; none for an empty name. `field` has the fault of a name that no user has. */
+export async function assigneeOf(ctx: Context, username: string, field = 'assignee_username'): Promise<number[]> {
   const name = username.trim().replace(/^@/, '')
   if (name === '') return [0]
   const user = await findUserByName(ctx, name)
-  if (!user) throw invalidRecord({ assignee_username: ['is not the name of a user'] })
+  if (!user) throw invalidRecord({ [field]: ['is not the name of a user'] })
   return [user.id]
 }
 

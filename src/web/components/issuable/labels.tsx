@@ -3,7 +3,7 @@ import { list, opt, str } from '../../../http/params.js'
 import { type LabelChoice, MAX_CHOICES } from '../../../services/issuables/choices.js'
 import type { Fields } from '../../fields.js'
 import type { PageView } from '../../page.js'
-import { Field, listed } from '../form.js'
+import { Field, FilterField, listed } from '../form.js'
 
 /** A label as it is shown; names alone have no colour. */
 export type ShownLabel = string | { name: string; color: string }
@@ -48,16 +48,19 @@ interface LabelFieldsProps {
   labels: LabelChoice[]
   chosen: string[]
   fields: Fields<z.infer<typeof labelNames>>
+  /** With a field that filters them, where there is a script. */
+  filtered?: boolean
 }
 
 /** Labels as check boxes: those that are offered, and those that it has beside them. */
-export function LabelFields({ view, labels, chosen, fields: f }: LabelFieldsProps) {
+export function LabelFields({ view, labels, chosen, fields: f, filtered = false }: LabelFieldsProps) {
   const marked = new Set(listed(view, f.labels.name) ?? chosen)
   const offered = labels.slice(0, MAX_CHOICES)
   const others = chosen.filter((name) => !offered.some((label) => label.name === name))
   return (
     <fieldset>
-      <legend>Labels</legend>
+      <legend class={filtered ? 'hidden' : undefined}>Labels</legend>
+      {filtered && <FilterField label="Filter labels" />}
       <div class="choices">
         {[...others, ...offered].map((label, i) => {
           const name = typeof label === 'string' ? label : label.name

@@ -20,7 +20,7 @@ import { signatureOfCommit } from '../../../services/repository/commits/signatur
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { type DiffReview, fileAnchor, type Line, linesOf } from '../../components/diff/diff.js'
 import { diffFiles, shownFiles } from '../../components/diff/diff-tables.js'
-import { openedFile, WholeFileLink } from '../../components/diff/whole-file.js'
+import { openedFile, openedLines, WholeFileLink } from '../../components/diff/whole-file.js'
 import { unsent } from '../../components/discussion/asked.js'
 import { CommentForm } from '../../components/discussion/comment-form.js'
 import { Discussions } from '../../components/discussion/discussion.js'
@@ -84,7 +84,7 @@ const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: Proje
 export const commitPage = page({
   at: 'P/-/commit/:sha',
   access: onProject('download_code'),
-  input: z.object({ sha: str(), ...views, open: opt(str()), only: opt(str()), on: opt(str()), line: opt(str()), ...discussionInput }),
+  input: z.object({ sha: str(), ...views, ...openedLines, only: opt(str()), on: opt(str()), line: opt(str()), ...discussionInput }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const about = await aboutCommit(ctx, subject, input.sha)
@@ -97,7 +97,7 @@ export const commitPage = page({
     ])
     const action = `${within(subject)}/commit/${commit.oid}`
     const [whole, parts] = await Promise.all([
-      openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input.open),
+      openedFile(repositoryOf(ctx, subject.project), commit.oid, diff.files, input),
       discussionParts(ctx, caller, about, { at: action, discussions: discussions.items, asked: input }),
     ])
     const { files, all, instead } = shownFiles(
@@ -233,7 +233,7 @@ export const commitPage = page({
                 raw: `${links.commit(commit.oid)}.diff`,
               },
               placed.size === 0 && input.on === undefined
-                ? [links.home, view.address, mayComment, commit.oid, input.only, input.open, parallel, ignoreSpace]
+                ? [links.home, view.address, mayComment, commit.oid, input.only, input.open, input.around, parallel, ignoreSpace]
                 : null,
             )
           }

@@ -8,7 +8,7 @@ import { opt, orDefault, rowId, str } from '../../../http/params.js'
 import { compareAcross, getInNetwork, networkOf } from '../../../services/projects/comparisons.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { diffFiles, shownFiles } from '../../components/diff/diff-tables.js'
-import { openedFile, WholeFileLink } from '../../components/diff/whole-file.js'
+import { openedFile, openedLines, WholeFileLink } from '../../components/diff/whole-file.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -96,7 +96,7 @@ export const comparePage = page({
   at: 'P/-/compare/*',
   robots: 'disallow',
   access: onProject('download_code'),
-  input: z.object({ path: str(), from_project_id: opt(rowId()), open: opt(str()), only: opt(str()), ...views }),
+  input: z.object({ path: str(), from_project_id: opt(rowId()), ...openedLines, only: opt(str()), ...views }),
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const [, from = '', dots = '...', to = ''] = /^([\s\S]+?)(\.{2,3})([\s\S]+)$/.exec(input.path) ?? []
@@ -113,7 +113,7 @@ export const comparePage = page({
     const [compareForm, around, whole, isFromBranch, isToBranch] = await Promise.all([
       CompareForm({ ctx, caller, subject, view, asked: { from, to, other } }),
       beside(ctx, subject, shown),
-      openedFile(repository, head, diffs, input.open),
+      openedFile(repository, head, diffs, input),
       isOffered ? repositoryOf(ctx, other.project).ref(`refs/heads/${from}`) : null,
       isOffered ? repository.ref(`refs/heads/${to}`) : null,
     ])
@@ -185,7 +185,7 @@ export const comparePage = page({
                   isPlain: () => true,
                 },
               },
-              [links.home, view.address, base, head, isAcross, input.only, input.open, parallel, ignoreSpace],
+              [links.home, view.address, base, head, isAcross, input.only, input.open, input.around, parallel, ignoreSpace],
             )
           }
         </ProjectLayout>

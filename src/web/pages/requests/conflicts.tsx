@@ -11,6 +11,7 @@ import {
   TAKES,
   type Take,
 } from '../../../services/issuables/merge-requests/merging/conflicts.js'
+import { sourceOf } from '../../../services/issuables/merge-requests/reading/load.js'
 import { FormFaults, FormTag, Hidden, Submit, TextField, typed } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -52,6 +53,7 @@ export const conflictsPage = page({
   access: read,
   async show({ ctx, caller, subject, view }) {
     const { request } = subject
+    const source = await sourceOf(ctx, caller, subject, request)
     const { iid, state, source_branch, target_branch } = request
     const title = `Conflicts of !${iid} · ${fullPathOf(subject.project)}`
     if (state === 'opened' && !(await mayResolveConflicts(ctx, caller, subject)))
@@ -59,7 +61,7 @@ export const conflictsPage = page({
         title,
         body: (
           <ProjectLayout view={view} subject={subject} tab="merge_requests">
-            <RequestHead view={view} subject={subject} tab="/conflicts" />
+            <RequestHead view={view} subject={subject} source={source} tab="/conflicts" />
             <h2>Resolve conflicts</h2>
             <p class="flash alert">
               You cannot resolve conflicts here:{' '}
@@ -93,7 +95,7 @@ export const conflictsPage = page({
       title,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
-          <RequestHead view={view} subject={subject} tab="/conflicts" />
+          <RequestHead view={view} subject={subject} source={source} tab="/conflicts" />
           <h2>Resolve conflicts</h2>
           {found.others.length > 0 && (
             <div class="flash alert">

@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { oneOf, opt, orDefault, str } from '../../../http/params.js'
+import { oneOf, orDefault, str } from '../../../http/params.js'
 import type { DraftNote } from '../../../services/notes/drafts.js'
 import { pageWith, unsent, wasSent } from '../../components/discussion/asked.js'
 import { noteText } from '../../components/discussion/fields.js'
 import type { DiscussionParts } from '../../components/discussion/shown.js'
 import { Excerpt, placeIn } from '../../components/discussion/thread.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
-import { ActionButton, Hidden, Submit } from '../../components/form.js'
+import { ActionButton, Hidden, RadioFields, Submit } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
+import { Prose } from '../../components/markup.js'
 import { fieldsOf } from '../../fields.js'
 import type { PageView } from '../../page.js'
-import { LongText } from '../../page-part.js'
 
 interface DraftProps {
   view: PageView
@@ -60,9 +60,7 @@ export const Draft = ({ view, parts, draft, withLines = false }: DraftProps) => 
         <DraftForm view={isSent ? view : unsent(view)} parts={parts} draft={draft} cancel={`${pageWith({ view, at, back }, null)}#${part}`} />
       ) : (
         <div class="note">
-          <pre class="draft-text">
-            <LongText text={draft.note} />
-          </pre>
+          <Prose html={parts.draftTexts.get(draft.id) ?? ''} />
         </div>
       )}
     </div>
@@ -87,9 +85,19 @@ const DraftForm = ({ view, parts: { at, back, project }, draft, cancel }: DraftP
   )
 }
 
-export const review = z.object({ summary: orDefault(str(), ''), verdict: opt(oneOf(['approve'])), sha: orDefault(str(), '') })
+export const review = z.object({
+  summary: orDefault(str(), ''),
+  verdict: orDefault(oneOf(['comment', 'approve', 'request_changes']), 'comment'),
+  sha: orDefault(str(), ''),
+})
 
-/** Sends the drafts of the reader, with a verdict. */
+const VERDICTS = [
+  { value: 'comment', label: 'Comment', hint: 'Says something without a verdict.' },
+  { value: 'approve', label: 'Approve', hint: 'The changes can be merged.' },
+  { value: 'request_changes', label: 'Request changes', hint: 'Something should change before they are merged.' },
+]
+
+/** Sends the drafts of the reader with a verdict, or a verdict alone (WB-600). */
 export function ReviewBox({
   view,
   parts,
@@ -100,25 +108,30 @@ export function ReviewBox({
   mayApprove: boolean
 }) {
   const { at, head, project } = parts
-  if (drafts.length === 0) return null
   const f = fieldsOf(view, review)
+  const isSent = wasSent(view, ({ verdict }) => verdict !== undefined)
+  const here = isSent ? view : unsent(view)
   return (
-    <section class="box" id="review">
-      <h2 class="head">{drafts.length === 1 ? 'Your review: 1 comment' : `Your review: ${drafts.length} comments`}</h2>
+    <details class="box" id="review" open={drafts.length > 0 || isSent}>
+      <summary class="head">
+        <h2>{drafts.length === 0 ? 'Submit a review' : drafts.length === 1 ? 'Your review: 1 comment' : `Your review: ${drafts.length} comments`}</h2>
+      </summary>
       <div class="note">
         {drafts.map((draft) => (
           <Draft key={draft.id} view={view} parts={parts} draft={draft} withLines />
         ))}
-        <EditorForm view={view} action={`${at}/drafts/publish`} once>
+        <EditorForm view={here} action={`${at}/drafts/publish`} once>
           <Hidden {...f.sha} value={head ?? ''} />
-          <Editor {...f.summary} within="review" label="Summary of the review" rows={3} project={project} />
-          <div class="toolbar">
-            <Submit label="Submit review" />
-            {mayApprove && <Submit label="Send review and approve" name={f.verdict.name} value="approve" class="" />}
-          </div>
+          <Editor {...f.summary} view={here} within="review" label="Summary of the review" rows={3} project={project} />
+          {mayApprove ? (
+            <RadioFields {...f.verdict} view={here} label="Verdict" value="comment" choices={VERDICTS} />
+          ) : (
+            <Hidden {...f.verdict} value="comment" />
+          )}
+          <Submit label="Submit review" />
         </EditorForm>
-        <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard review" class="danger" />
+        {drafts.length > 0 && <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard review" class="danger" />}
       </div>
-    </section>
+    </details>
   )
 }

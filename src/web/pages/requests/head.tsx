@@ -1,9 +1,14 @@
+import type { ComponentChildren } from 'preact'
 import type { MergeRequestSubject } from '../../../access/merge-requests.js'
+import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import { withoutDraftMark } from '../../../rules/draft.js'
+import { CopyButton } from '../../components/files/code.js'
 import { Icon } from '../../components/icon.js'
 import { Badge } from '../../components/list.js'
+import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
+import { quoted } from './shell.js'
 
 const STATES = {
   opened: ['Open', 'success', 'git-pull-request'],
@@ -14,13 +19,62 @@ const STATES = {
 export interface HeadProps {
   view: PageView
   subject: MergeRequestSubject
+  /** The project of the source branch; null: it is gone, or the reader does not see it. */
+  source: ProjectSubject | null
   tab: '' | '/commits' | '/diffs' | '/conflicts'
   /** Notes of the reader that are not sent yet. */
   drafts?: number
 }
 
+interface BranchProps {
+  view: PageView
+  /** Null: the branch is no link. */
+  project: ProjectSubject | null
+  name: string
+  id: string
+  children?: ComponentChildren
+}
+
+const Branch = ({ view, project, name, id, children }: BranchProps) => {
+  const shown = (
+    <code class="ref">
+      {children}
+      <span id={id}>{name}</span>
+    </code>
+  )
+  return (
+    <>
+      {project?.can('download_code') ? <a href={projectLinks(view, fullPathOf(project.project)).tree(name)}>{shown}</a> : shown}{' '}
+      <CopyButton of={id} label={`Copy the name of the branch ${name}`} />
+    </>
+  )
+}
+
+/** The commands that check out the source branch in a clone of the project. */
+const CheckOut = ({ view, subject, source }: Pick<HeadProps, 'view' | 'subject'> & { source: ProjectSubject }) => {
+  const branch = quoted(subject.request.source_branch)
+  const commands =
+    source.project.id === subject.project.id
+      ? `git fetch origin\ngit switch ${branch}`
+      : `git fetch ${quoted(view.links.http(fullPathOf(source.project)))} ${branch}\ngit switch -c ${branch} FETCH_HEAD`
+  return (
+    <details class="menu end">
+      <summary class="button">
+        Check out <Icon name="chevron-down" />
+      </summary>
+      <div class="items large">
+        <p>In a clone of the project:</p>
+        <pre class="plain" id="check_out">
+          {commands}
+        </pre>
+        <CopyButton of="check_out" label="Copy the commands" />
+      </div>
+    </details>
+  )
+}
+
 /** The title of a merge request, its branches and its tabs. */
-export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
+export function RequestHead({ view, subject, source, tab, drafts = 0 }: HeadProps) {
   const { request } = subject
   const at = view.links.prefix + addressOf(subject)
   const isDraft = withoutDraftMark(request.title) !== request.title
@@ -32,11 +86,14 @@ export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
         <h1>
           {request.title} <span class="dim">!{request.iid}</span>
         </h1>
-        {subject.may('update_merge_request') && (
-          <a class="button" href={`${at}/edit`}>
-            Edit
-          </a>
-        )}
+        <div class="toolbar">
+          {source && request.state === 'opened' && <CheckOut view={view} subject={subject} source={source} />}
+          {subject.may('update_merge_request') && (
+            <a class="button" href={`${at}/edit`}>
+              Edit
+            </a>
+          )}
+        </div>
       </div>
       <div class="line below dim">
         <Badge kind={kind} icon={icon} large>
@@ -47,7 +104,12 @@ export function RequestHead({ view, subject, tab, drafts = 0 }: HeadProps) {
             Draft
           </Badge>
         )}{' '}
-        <code class="ref">{request.source_branch}</code> into <code class="ref">{request.target_branch}</code>
+        <span>
+          <Branch view={view} project={request.state === 'opened' ? source : null} name={request.source_branch} id="source_branch">
+            {source && source.project.id !== subject.project.id && `${fullPathOf(source.project)}:`}
+          </Branch>{' '}
+          into <Branch view={view} project={subject} name={request.target_branch} id="target_branch" />
+        </span>
         {threads > 0 && (
           <>
             {' · '}

@@ -1,4 +1,5 @@
 import type { Form, Page } from '../../page.js'
+import { anotherReview, requestAttributes, requestTime } from './attribute-forms.js'
 import { requestChangesPage } from './changes/show.js'
 import { conflictsForm, conflictsPage } from './conflicts.js'
 import { editMergeRequestPage, newMergeRequestForm, newMergeRequestPage, requestChange } from './create.js'
@@ -62,6 +63,9 @@ export const requests: readonly (Page | Form)[] = [
   reviewSending,
   viewedMark,
   suggestionsForm,
+  requestAttributes,
+  requestTime,
+  anotherReview,
   mergeRequestPage,
   mergeWidget,
   requestCommitsPage,

@@ -12,6 +12,7 @@ import { mergeMessage, squashMessage } from '../../../services/issuables/merge-r
 import { type BranchOptions, branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
 import { completeMergeRequest, type SingleMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
 import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
+import { listReviewers, type ReviewerRecord } from '../../../services/issuables/merge-requests/writing/reviewers.js'
 import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
@@ -25,23 +26,32 @@ import { MergeCommands } from './merge-commands.js'
 export interface Merging {
   record: SingleMergeRequest
   approvals: ApprovalsRecord
+  /** Who was asked for a review, and who has given one. */
+  reviewers: ReviewerRecord[]
   branches: BranchOptions
   /** The messages that a merge has unless they are edited; null if there is nothing to merge with. */
   messages: { merge: string | null; squash: string | null } | null
 }
 
+/** The most reviewers that a page names. */
+const MAX_REVIEWERS = 50
+
 /** What the box needs to say how a merge request can be merged. */
 export async function loadMerging(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<Merging> {
-  const [record, approvals] = await Promise.all([completeMergeRequest(ctx, caller, subject), loadApprovals(ctx, caller, subject)])
+  const [record, approvals, { items: reviewers }] = await Promise.all([
+    completeMergeRequest(ctx, caller, subject),
+    loadApprovals(ctx, caller, subject),
+    listReviewers(ctx, subject, { page: 1, per_page: MAX_REVIEWERS }),
+  ])
   const branches = await branchOptions(ctx, caller, subject, record)
   const { request, rules } = record
-  if (!record.can_merge || request.state !== 'opened') return { record, approvals, branches, messages: null }
+  if (!record.can_merge || request.state !== 'opened') return { record, approvals, reviewers, branches, messages: null }
   const merging = { caller, subject, request }
   const [merge, squash] = await Promise.all([
     rules.merge_method === 'ff' ? null : mergeMessage(ctx, merging, undefined),
     rules.squash_option === 'never' ? null : squashMessage(ctx, merging, undefined),
   ])
-  return { record, approvals, branches, messages: { merge, squash } }
+  return { record, approvals, reviewers, branches, messages: { merge, squash } }
 }
 
 const CHECK_ICONS = { done: 'circle-check', missing: 'circle-x', waiting: 'clock', info: 'circle-dot' } as const
@@ -78,11 +88,13 @@ export function MergeBox(props: BoxProps) {
 
 const HEADINGS: Record<string, string> = {
   mergeable: 'This can be merged',
+  requested_changes: 'Changes are requested',
   unchecked: 'Whether this can be merged is being checked',
 }
 
 function Open(props: BoxProps) {
-  const { record, approvals, branches, view, subject } = props
+  const { record, approvals, reviewers, branches, view, subject } = props
+  const own = reviewers.find(({ user }) => user.id === view.viewer?.id)
   const { request, can_merge, pipeline_status: pipeline } = record
   const at = addressOf(subject)
   const status = detailedStatus(record)
@@ -111,12 +123,16 @@ function Open(props: BoxProps) {
             )}
           </>
         ) : (
-          can_merge && (status === 'mergeable' || (status === 'ci_still_running' && isActive(pipeline))) && <MergeForm {...props} status={status} />
+          can_merge &&
+          (status === 'mergeable' || status === 'requested_changes' || (status === 'ci_still_running' && isActive(pipeline))) && (
+            <MergeForm {...props} status={status} />
+          )
         )}
         <div class="toolbar">
           {approvals.user_can_approve && !approvals.user_has_approved && (
             <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
           )}
+          {own?.state === 'requested_changes' && <ActionButton view={view} action={`${at}/unapprove`} label="Withdraw request for changes" />}
           {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Revoke approval" />}
           {branches.source && mayRebase(request, false) && record.rules.merge_method === 'merge' && (
             <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
@@ -127,12 +143,13 @@ function Open(props: BoxProps) {
   )
 }
 
-function Checks({ record, approvals, branches, view, subject }: BoxProps) {
+function Checks({ record, approvals, reviewers, branches, view, subject }: BoxProps) {
   const { request, rules, pipeline_status: pipeline, head_pipeline, can_merge } = record
   const at = addressOf(subject)
   const target = <code>{request.target_branch}</code>
   const threads = request.unresolved_discussions_count
   const names = approvals.approvers.map(({ name }) => name).join(', ')
+  const asking = reviewers.filter(({ state }) => state === 'requested_changes').map(({ user }) => user.name)
   const pipelineAt = head_pipeline && record.source_path && `${view.links.prefix}/${inUrl(record.source_path)}/-/pipelines/${head_pipeline.id}`
   return (
     <ul class="checks">
@@ -184,6 +201,7 @@ function Checks({ record, approvals, branches, view, subject }: BoxProps) {
           {threads === 1 ? 'One thread is' : `${threads} threads are`} not resolved.{rules.discussions_block && ' All must be resolved first.'}
         </Check>
       )}
+      {asking.length > 0 && <Check state="waiting">{asking.join(', ')} requested changes.</Check>}
       {names ? <Check state="done">Approved by {names}.</Check> : <Check state="info">No approvals yet; none are needed.</Check>}
       {!can_merge && <Check state="info">You may not merge into {target}: who may push or merge there can.</Check>}
     </ul>
@@ -256,13 +274,13 @@ function MergeForm({ record, messages, view, subject, status }: BoxProps & { sta
         {messages?.squash != null && <TextField {...f.squash_commit_message} label="Squash commit message" rows={4} value={messages.squash} />}
       </details>
       <div class="toolbar">
-        {status === 'mergeable' && <Submit label="Merge" />}
+        {status !== 'ci_still_running' && <Submit label={status === 'requested_changes' ? 'Merge anyway' : 'Merge'} />}
         {waits && (
           <Submit
             label="Merge when pipeline succeeds"
             name={f.merge_when_pipeline_succeeds.name}
             value="true"
-            class={status === 'mergeable' ? '' : 'primary'}
+            class={status === 'ci_still_running' ? 'primary' : ''}
           />
         )}
       </div>

@@ -1,8 +1,6 @@
 import { fullPathOf } from '../../../access/rules.js'
 import type { HeadProps } from './head.js'
-
-/** A word of a shell. */
-const quoted = (text: string) => (/^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+import { quoted } from './shell.js'
 
 /** Resolves conflicts in a clone of the source project. */
 export function MergeCommands({ view, subject, unrelated = false }: Pick<HeadProps, 'view' | 'subject'> & { unrelated?: boolean }) {

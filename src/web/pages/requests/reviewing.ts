@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../../access/merge-requests.js'
+import { invalidRecord } from '../../../failures.js'
 import { bool, int, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { listVersions } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { markViewed } from '../../../services/issuables/merge-requests/reading/seen.js'
@@ -63,7 +64,7 @@ export const lineComment = form({
   async submit({ ctx, caller, subject, input }) {
     const about = aboutMergeRequest(subject)
     const query = new URLSearchParams()
-    for (const name of ['view', 'w', 'diff_id', 'start_sha', 'commit_id', 'open', 'page'] as const)
+    for (const name of ['view', 'w', 'diff_id', 'start_sha', 'commit_id', 'open', 'around', 'page'] as const)
       if (input[name] && input[name] !== 1) query.set(name, input[name] === true ? '1' : String(input[name]))
     const to = (anchor: string) => `${addressOf(subject)}/diffs${query.size > 0 ? `?${query}` : ''}#${anchor}`
     if (input.how === 'review') {
@@ -143,7 +144,14 @@ export const reviewRemoval = form({
   },
 })
 
-/** Sends the review, with an approval or without (WB-98). */
+const VERDICTS = { comment: 'commented', approve: 'approved', request_changes: 'requested_changes' } as const
+const SUBMITTED = {
+  comment: 'Review submitted.',
+  approve: 'Review submitted, and merge request approved.',
+  request_changes: 'Review submitted: you request changes.',
+}
+
+/** Sends the review with its verdict (WB-98, WB-600). */
 export const reviewSending = form({
   at: `${AT}/drafts/publish`,
   files: true,
@@ -151,8 +159,9 @@ export const reviewSending = form({
   input: review,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { summary, verdict, sha } }) {
-    await sendReview(ctx, caller, subject, { summary, ...(verdict && { approves: sha }) })
-    return new Redirect(addressOf(subject), { notice: verdict ? 'Review submitted, and merge request approved.' : 'Review submitted.' })
+    const said = await sendReview(ctx, caller, subject, { summary, verdict: VERDICTS[verdict], sha: sha || undefined })
+    if (!said) throw invalidRecord({ summary: ['is needed where there are no comments'] })
+    return new Redirect(addressOf(subject), { notice: SUBMITTED[verdict] })
   },
 })
 

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { fullPathOf } from '../../../access/rules.js'
 import { paging } from '../../../http/params.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
-import { listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
+import { commitsSince, listRequestCommits } from '../../../services/issuables/merge-requests/reading/contents.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
+import { sourceOf } from '../../../services/issuables/merge-requests/reading/load.js'
 import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDrafts } from '../../../services/notes/drafts.js'
 import { listDiscussions } from '../../../services/notes/list.js'
@@ -19,7 +20,7 @@ import { versionOf } from '../../components/editor/version.js'
 import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { CommitText } from '../../components/files/commit.js'
 import { ActionButton, Checkbox, FormTag } from '../../components/form.js'
-import { Labels } from '../../components/issuable/labels.js'
+import { choicesFor } from '../../components/issuable/choices.js'
 import { Section } from '../../components/issuable/section.js'
 import { withTaskButtons } from '../../components/issuable/tasks.js'
 import { Pager, Row, Rows } from '../../components/list.js'
@@ -32,10 +33,12 @@ import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { page } from '../../page.js'
 import { AT, addressOf, read } from './address.js'
+import { Attributes } from './attributes.js'
 import { changedRequest } from './create.js'
 import { ReviewBox } from './drafts.js'
 import { RequestHead } from './head.js'
 import { loadMerging, MergeBox } from './merge-box.js'
+import { NewCommits } from './new-commits.js'
 
 const NOTES_PER_PAGE = 100
 
@@ -45,20 +48,22 @@ export const mergeRequestPage = page({
   input: z.object({ page: paging.page, ...discussionInput }),
   async show({ ctx, caller, subject, input, view }) {
     const about = aboutMergeRequest(subject)
-    const [merging, html, { items: discussions, total }, drafts, awards] = await Promise.all([
+    const [merging, html, { items: discussions, total }, drafts, awards, choices] = await Promise.all([
       loadMerging(ctx, caller, subject),
       renderText(ctx, caller, subject, subject.request.description),
       listDiscussions(ctx, caller, about.noteable, { page: input.page, per_page: NOTES_PER_PAGE }),
       listDrafts(ctx, caller, about.noteable),
       listAwards(ctx, { type: 'MergeRequest', id: subject.request.id, noteable: about.noteable }, { page: 1, per_page: 100 }),
+      subject.may('update_merge_request') && subject.can('manage_merge_request') ? choicesFor(ctx, subject) : null,
     ])
-    const { request, author, assignee, reviewer, milestone, head_pipeline } = merging.record
+    const { request, author, head_pipeline } = merging.record
     const at = addressOf(subject)
     const [parts, [{ labels } = { labels: [] }]] = await Promise.all([
-      discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha }),
+      discussionParts(ctx, caller, about, { at, discussions, asked: input, head: request.sha, drafts }),
       withLabelColors(ctx, [merging.record]),
     ])
     const isOpen = request.state === 'opened'
+    const reviewed = merging.reviewers.find(({ user }) => user.id === view.viewer?.id)?.sha
     const mayUpdate = subject.may('update_merge_request')
     const ticked = mayUpdate && html ? withTaskButtons(html, request.task_count) : null
     const toggleAt = subject.may('award_emoji') ? `${at}/toggle_award_emoji` : null
@@ -69,7 +74,7 @@ export const mergeRequestPage = page({
       title: `${request.title} (!${request.iid}) · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
-          <RequestHead view={view} subject={subject} tab="" drafts={drafts.length} />
+          <RequestHead view={view} subject={subject} source={await sourceOf(ctx, caller, subject, subject.request)} tab="" drafts={drafts.length} />
           <div class="with-aside">
             <div>
               {html && (
@@ -91,13 +96,17 @@ export const mergeRequestPage = page({
                 </section>
               )}
               {!html && reactions}
+              {isOpen && reviewed && reviewed !== request.sha && (
+                <NewCommits
+                  view={view}
+                  subject={subject}
+                  since="your review"
+                  head={reviewed}
+                  commits={await commitsSince(ctx, subject.project, request, reviewed)}
+                />
+              )}
               <MergeBox view={view} subject={subject} {...merging} />
-              <ReviewBox
-                view={view}
-                parts={parts}
-                drafts={drafts}
-                mayApprove={merging.approvals.user_can_approve && !merging.approvals.user_has_approved}
-              />
+              {parts.mayWrite && <ReviewBox view={view} parts={parts} drafts={drafts} mayApprove={subject.may('approve_merge_request')} />}
               <div class="heading">
                 <h2>Activity</h2>
                 {unresolved[0] && (
@@ -139,21 +148,6 @@ export const mergeRequestPage = page({
                   </span>
                 </PersonLine>
               </Section>
-              <Section title="Reviewer">
-                <PersonLine view={view} user={reviewer} />
-              </Section>
-              <Section title="Assignee">
-                <PersonLine view={view} user={assignee} />
-              </Section>
-              <Section title="Approved by">
-                <p>
-                  {merging.approvals.approvers.length > 0 ? (
-                    merging.approvals.approvers.map(({ name }) => name).join(', ')
-                  ) : (
-                    <span class="dim">none</span>
-                  )}
-                </p>
-              </Section>
               {head_pipeline && (
                 <Section title="Pipeline">
                   <p>
@@ -161,18 +155,7 @@ export const mergeRequestPage = page({
                   </p>
                 </Section>
               )}
-              <Section title="Labels">
-                <p class="labels">
-                  {labels.length > 0 ? (
-                    <Labels labels={labels} at={projectLinks(view, fullPathOf(subject.project)).page('merge_requests')} />
-                  ) : (
-                    <span class="dim">none</span>
-                  )}
-                </p>
-              </Section>
-              <Section title="Milestone">
-                <p>{milestone ? milestone.title : <span class="dim">none</span>}</p>
-              </Section>
+              <Attributes view={view} subject={subject} {...merging} labels={labels} choices={choices} />
             </aside>
           </div>
         </ProjectLayout>
@@ -200,7 +183,7 @@ export const requestCommitsPage = page({
   at: `${AT}/commits`,
   access: read,
   input: z.object({ page: paging.page }),
-  async show({ ctx, subject, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
     const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, { page: input.page, per_page: NOTES_PER_PAGE })
     const users = await findUsersByAddress(
       ctx,
@@ -211,7 +194,7 @@ export const requestCommitsPage = page({
       title: `Commits of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
-          <RequestHead view={view} subject={subject} tab="/commits" />
+          <RequestHead view={view} subject={subject} source={await sourceOf(ctx, caller, subject, subject.request)} tab="/commits" />
           <Rows empty="There are no commits.">
             {items.map((commit) => (
               <Row

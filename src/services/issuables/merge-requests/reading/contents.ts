@@ -66,6 +66,18 @@ export async function listRequestCommits(ctx: Context, project: Project, request
   return { items: commits, total }
 }
 
+/** The most commits that are listed as new. */
+const MAX_NEW = 20
+
+/** The commits of the newest version that a former head did not have, newest first (WB-95). */
+export async function commitsSince(ctx: Context, project: Project, request: RequestKey, head: Oid): Promise<Page<Commit>> {
+  const version = await newestVersion(ctx, request)
+  if (!version) return { items: [], total: 0 }
+  const range = { from: [version.head_commit_sha], exclude: [version.start_commit_sha, head] }
+  const { commits, total } = await repositoryOf(ctx, project).log({ ...range, skip: 0, limit: MAX_NEW })
+  return { items: commits, total }
+}
+
 /** The messages of the commits of the newest version, newest first, to find references (MR-82). */
 export async function* commitMessagesOf(ctx: Context, project: Pick<Project, 'id' | 'storage'>, request: RequestKey): AsyncGenerator<string> {
   const version = await newestVersion(ctx, request)

@@ -10,6 +10,7 @@ import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../../../db/long-tex
 import {
   labels,
   mergeRequestLabels,
+  mergeRequestReviews,
   mergeRequests,
   mergeRequestVersions,
   milestones,
@@ -56,6 +57,8 @@ export type MergeRequestWithSubscription = MergeRequestRecord & { subscribed: bo
 /** A merge request with everything that its single view shows to one caller. */
 export interface SingleMergeRequest extends MergeRequestWithSubscription {
   version: { start_commit_sha: string; base_commit_sha: string | null; head_commit_sha: string } | null
+  /** Whether a reviewer requests changes (MR-603). */
+  changes_requested: boolean
   /** The status of the head pipeline. */
   pipeline_status: PipelineState | null
   /** Null also if the caller does not see it. */
@@ -176,6 +179,7 @@ const selectRequest = statement('merge request', (db, row: 'whole' | 'markers') 
     request: row === 'whole' ? READ_COLUMNS.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
     subscribed,
     pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
+    changes_requested: sql<boolean>`exists (select 1 from ${mergeRequestReviews} r where r.merge_request_id = ${mergeRequests.id} and r.state = 'requested_changes')`,
     version: sql<
       SingleMergeRequest['version']
     >`(select json_build_object('start_commit_sha', v.start_commit_sha, 'base_commit_sha', v.base_commit_sha,

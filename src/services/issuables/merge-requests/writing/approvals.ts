@@ -3,7 +3,7 @@ import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
-import { mergeRequestApprovals, mergeRequests, notes, users } from '../../../../db/schema/index.js'
+import { mergeRequestApprovals, mergeRequestReviews, mergeRequests, notes, users } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { conflict, notFound, unauthenticated } from '../../../../failures.js'
 import { recordEvent } from '../../../activity/events.js'
@@ -74,36 +74,64 @@ export async function loadApprovals(ctx: Context, { user }: SignedIn, { request,
 
 /** Approves a merge request (MR-105 to MR-107): 409 if `sha` is not its head, 401 if the caller has approved it already. */
 export const approve = (ctx: Context, caller: SignedIn, subject: MergeRequestSubject, sha: string | undefined): Promise<ApprovalsRecord> =>
-  changeApproval(ctx, caller, subject, 'approved', async (tx, { head, now }) => {
-    if (sha !== undefined && sha !== head) throw conflict('SHA does not match HEAD of source branch')
-    const { id: merge_request_id, project_id } = subject.request
-    const approval = { project_id, merge_request_id, user_id: caller.user.id, created_at: now }
-    const added = await tx.insert(mergeRequestApprovals).values(approval).onConflictDoNothing().returning()
-    if (added.length === 0) throw unauthenticated()
-    const about = { project_id, target_type: 'MergeRequest', target_id: merge_request_id } as const
+  changeApproval(ctx, caller, subject, async (tx, { row, now }) => {
+    if (sha !== undefined && sha !== row.sha) throw conflict('SHA does not match HEAD of source branch')
+    if (!(await addApproval(tx, caller, subject, now))) throw unauthenticated()
+    await withdrawRequest(tx, caller, subject)
     await finishTodos(tx, caller.user.id, targetOf(subject), now)
-    await recordEvent(tx, { ...about, author_id: caller.user.id, action: 'approved', created_at: now })
+    return ['approved this merge request']
   })
 
-/** Takes the caller's approval back (MR-108): 404 if there is none. */
+/** Takes back the caller's approval, or their request for changes (MR-108, MR-604): 404 if there is neither. */
 export const unapprove = (ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<ApprovalsRecord> =>
-  changeApproval(ctx, caller, subject, 'unapproved', async (tx) => {
-    const { merge_request_id, user_id } = mergeRequestApprovals
-    const own = and(eq(merge_request_id, subject.request.id), eq(user_id, caller.user.id))
-    if ((await tx.delete(mergeRequestApprovals).where(own).returning()).length === 0) throw notFound()
+  changeApproval(ctx, caller, subject, async (tx) => {
+    if (await removeApproval(tx, caller, subject)) return ['unapproved this merge request']
+    if (await withdrawRequest(tx, caller, subject)) return ['withdrew the request for changes']
+    throw notFound()
   })
 
-/** Runs a change in a transaction that holds the merge request, writes the system note, and returns what then holds. */
-async function changeApproval(
+/** Approves, with the event of it; false if the caller has approved before. */
+export async function addApproval(tx: Transaction, { user }: SignedIn, { request }: MergeRequestSubject, now: Date): Promise<boolean> {
+  const { id: merge_request_id, project_id } = request
+  const approval = { project_id, merge_request_id, user_id: user.id, created_at: now }
+  const added = await tx.insert(mergeRequestApprovals).values(approval).onConflictDoNothing().returning()
+  if (added.length === 0) return false
+  const about = { project_id, target_type: 'MergeRequest', target_id: merge_request_id } as const
+  await recordEvent(tx, { ...about, author_id: user.id, action: 'approved', created_at: now })
+  return true
+}
+
+/** Whether there was an approval of the caller. */
+export async function removeApproval(tx: Transaction, { user }: SignedIn, { request }: MergeRequestSubject): Promise<boolean> {
+  const { merge_request_id, user_id } = mergeRequestApprovals
+  const own = and(eq(merge_request_id, request.id), eq(user_id, user.id))
+  return (await tx.delete(mergeRequestApprovals).where(own).returning()).length > 0
+}
+
+/** Whether there was a request for changes of the caller; they have reviewed the merge request all the same. */
+async function withdrawRequest(tx: Transaction, { user }: SignedIn, { request }: MergeRequestSubject): Promise<boolean> {
+  const { merge_request_id, user_id, state } = mergeRequestReviews
+  const own = and(eq(merge_request_id, request.id), eq(user_id, user.id), eq(state, 'requested_changes'))
+  return (await tx.update(mergeRequestReviews).set({ state: 'reviewed' }).where(own).returning()).length > 0
+}
+
+const changeApproval = async (
   ctx: Context,
   caller: SignedIn,
   subject: MergeRequestSubject,
-  done: 'approved' | 'unapproved',
-  change: (tx: Transaction, at: { head: string | null; now: Date }) => Promise<void>,
-): Promise<ApprovalsRecord> {
+  change: Parameters<typeof holding>[3],
+): Promise<ApprovalsRecord> => loadApprovals(ctx, caller, { ...subject, request: await holding(ctx, caller, subject, change) })
+
+/** Runs a change in a transaction that holds the merge request, writes the system notes that it returns, and returns the row. */
+export function holding(
+  ctx: Context,
+  caller: SignedIn,
+  subject: MergeRequestSubject,
+  change: (tx: Transaction, at: { row: MergeRequestSubject['request']; now: Date }) => Promise<string[]>,
+): Promise<MergeRequestSubject['request']> {
   const now = ctx.now()
-  const request = await ctx.db.transaction(async (tx) => {
-    const [[locked]] = await Promise.all([
+  return ctx.db.transaction(async (tx) => {
+    const [[row]] = await Promise.all([
       tx
         .update(mergeRequests)
         .set({ updated_at: sql`greatest(${mergeRequests.updated_at}, ${now.toISOString()}::timestamptz)` })
@@ -111,10 +139,9 @@ async function changeApproval(
         .returning(),
       actAs(tx, caller.user.id),
     ])
-    if (!locked) throw notFound()
-    await change(tx, { head: locked.sha, now })
-    await writeSystemNotes(tx, targetOf(subject), caller.user.id, [`${done} this merge request`], now)
-    return locked
+    if (!row) throw notFound()
+    const texts = await change(tx, { row, now })
+    await writeSystemNotes(tx, targetOf(subject), caller.user.id, texts, now)
+    return row
   })
-  return loadApprovals(ctx, caller, { ...subject, request })
 }

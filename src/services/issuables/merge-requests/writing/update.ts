@@ -30,7 +30,7 @@ import { readersAmong } from '../reading/readers.js'
 import { updateVersion } from '../versions/update.js'
 import { branchFaults, findDuplicate, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { updateIssueLinks } from './issue-links.js'
-import { notesOnReviewer, notifyReviewer } from './reviewers.js'
+import { forgetReviews, notesOnReviewer, notifyReviewer } from './reviewers.js'
 
 export interface MergeRequestChanges extends IssuableChanges {
   /** As `assignee_ids`. */
@@ -113,7 +113,10 @@ async function applyChange(
   const after = onlyRow(await written)
   const readers = (candidates: SQL) => readersAmong(tx, project, after, candidates)
   await recordChange(ctx, tx, caller, { target, before, after, notes, readers }, now)
-  if (values.reviewer_id !== undefined) await notifyReviewer(tx, caller, target, values.reviewer_id, now)
+  if (values.reviewer_id !== undefined) {
+    await forgetReviews(tx, before.id, [before.reviewer_id, values.reviewer_id])
+    await notifyReviewer(tx, caller, target, values.reviewer_id, now)
+  }
   if (labelNotes.length > 0 || (await finishesTodos(ctx, before, after, values))) await finishTodos(tx, caller.user.id, target, now)
   return { version, links }
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import type { SignedIn } from '../../../../access/actor.js'
 import { type IssueSubject, onIssueSignedIn } from '../../../../access/issues.js'
-import { pathNumber } from '../../../../access/path-number.js'
 import { fullPathOf } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
-import { invalidRecord, nullOnFailure } from '../../../../failures.js'
+import { forbidden, invalidRecord, nullOnFailure } from '../../../../failures.js'
 import { bool, orDefault, str } from '../../../../http/params.js'
 import { withoutAround } from '../../../../lib/text/without-trailing.js'
 import { referencesIn, withTask } from '../../../../rules/references.js'
@@ -15,12 +14,12 @@ import { addIssueTodo, subscribeToIssue } from '../../../../services/issuables/i
 import { deleteIssue } from '../../../../services/issuables/issues/remove.js'
 import { closeAsDuplicate, updateIssue } from '../../../../services/issuables/issues/update.js'
 import { createMergeRequest } from '../../../../services/issuables/merge-requests/writing/create.js'
-import { addSpentTime, resetEstimate, resetSpentTime, setEstimate, type TimedTarget } from '../../../../services/issuables/time-tracking.js'
 import { aboutIssue } from '../../../../services/notes/noteables.js'
 import { createBranch } from '../../../../services/repository/branches.js'
 import { noteForms, reactionForm } from '../../../components/discussion/forms.js'
 import { checkVersion } from '../../../components/editor/version.js'
-import { assigneeOf } from '../../../components/issuable/choices.js'
+import { sideChange } from '../../../components/issuable/side.js'
+import { timeSpent, trackTime } from '../../../components/issuable/time-tracking.js'
 import { inUrl } from '../../../links.js'
 import { form, Redirect } from '../../../page.js'
 import { addressOf, within } from './address.js'
@@ -28,7 +27,6 @@ import { attributes } from './attributes.js'
 import { mayBranch, newRequest } from './merge-requests.js'
 import { duplicate, moved } from './more.js'
 import { issuePage } from './show.js'
-import { timeSpent } from './time-tracking.js'
 
 const commented = { at: issuePage.at, access: onIssueSignedIn, on: issuePage, about: aboutIssue, addressOf }
 export const issueNotes = [...noteForms(commented), reactionForm(commented)]
@@ -38,15 +36,19 @@ export const issueAttributes = form({
   access: onIssueSignedIn('update_issue'),
   input: attributes,
   on: issuePage,
-  async submit({ ctx, caller, subject, input: { issue } }) {
-    const { assignee_username, labels = [], other_labels = '', milestone_id, ...rest } = issue ?? { confidential: false, discussion_locked: false }
+  async submit({ ctx, caller, subject, input: { attribute, due_date, confidential, discussion_locked, ...given } }) {
     const manages = subject.can('manage_issue')
-    await updateIssue(ctx, caller, subject, {
-      ...(manages ? rest : { confidential: rest.confidential }),
-      ...(manages && { labels: [...labels, other_labels] }),
-      ...(manages && milestone_id !== undefined && { milestone_id: pathNumber(milestone_id) ?? 0 }),
-      ...(manages && assignee_username !== undefined && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
-    })
+    if (!manages && attribute !== 'access') throw forbidden()
+    await updateIssue(
+      ctx,
+      caller,
+      subject,
+      attribute === 'access'
+        ? { confidential, ...(manages && { discussion_locked }) }
+        : attribute === 'due_date'
+          ? { due_date: due_date ?? null }
+          : await sideChange(ctx, attribute, given),
+    )
     const seen = await nullOnFailure(
       onIssueSignedIn('read_issue').find(ctx, caller, { id: fullPathOf(subject.project), issue_iid: String(subject.issue.iid) }),
     )
@@ -54,32 +56,16 @@ export const issueAttributes = form({
   },
 })
 
-const targetOf = ({ issue: { id, project_id } }: IssueSubject): TimedTarget => ({ type: 'Issue', id, project_id })
-
 export const issueTime = form({
   at: 'P/-/issues/:issue_iid/time',
   access: onIssueSignedIn('update_issue'),
   input: timeSpent,
   on: issuePage,
-  async submit({ ctx, caller, subject, input: { what, duration } }) {
-    const [target, by] = [targetOf(subject), caller.user.id]
-    try {
-      if (what === 'spent') await addSpentTime(ctx, target, by, duration)
-      else if (what === 'estimate') await setEstimate(ctx, target, by, duration)
-      else await (what === 'reset_spent' ? resetSpentTime : resetEstimate)(ctx, target, by)
-    } catch (error) {
-      throw withFieldOf(error)
-    }
+  async submit({ ctx, caller, subject, input }) {
+    await trackTime(ctx, caller, { type: 'Issue', id: subject.issue.id, project_id: subject.issue.project_id }, input)
     return new Redirect(addressOf(subject), { notice: 'Time tracking updated.' })
   },
 })
-
-/** The fault of a duration, beside the one field for it. */
-function withFieldOf(error: unknown): unknown {
-  const message = (error as { body?: { message?: Record<string, string[]> } }).body?.message
-  const fault = message?.['time_spent'] ?? message?.['time_estimate']
-  return fault ? invalidRecord({ duration: fault }) : error
-}
 
 /** A click on a task of the description (WB-126). */
 export const issueTasks = form({

@@ -16,6 +16,7 @@ import { versionOf } from '../../../components/editor/version.js'
 import { ActionButton, FormFaults, FormTag } from '../../../components/form.js'
 import { choicesFor } from '../../../components/issuable/choices.js'
 import { withTaskButtons } from '../../../components/issuable/tasks.js'
+import { TimeTracking } from '../../../components/issuable/time-tracking.js'
 import { Badge, Pager } from '../../../components/list.js'
 import { Prose } from '../../../components/markup.js'
 import { Avatar } from '../../../components/people/avatar.js'
@@ -31,7 +32,6 @@ import { Attributes } from './attributes.js'
 import { texts } from './edit.js'
 import { mayBranch, RelatedRequests } from './merge-requests.js'
 import { MoreActions } from './more.js'
-import { TimeTracking } from './time-tracking.js'
 
 const NOTES_PER_PAGE = 100
 const MAX_SHOWN = 20
@@ -149,7 +149,7 @@ export const issuePage = page({
             </div>
             <aside>
               <Attributes view={view} subject={subject} record={record} choices={choices} mayUpdate={mayUpdate} />
-              <TimeTracking view={view} subject={subject} mayUpdate={mayUpdate} />
+              <TimeTracking view={view} at={at} times={subject.issue} mayUpdate={mayUpdate} />
               <section>
                 <h2>Participants</h2>
                 <p class="people">

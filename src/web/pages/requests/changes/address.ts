@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { bool, int, oneOf, opt, orDefault, paging, str, where } from '../../../../http/params.js'
+import { openedLines } from '../../../components/diff/whole-file.js'
 import { discussionInput } from '../../../components/discussion/load.js'
 
 /** An anchor, a line or the id of a commit: they stand in every link of the page. */
@@ -20,6 +21,7 @@ export const changesInput = z.object({
   suggest: orDefault(bool(), false),
   /** The file (by its anchor) whose unchanged lines are shown. */
   open: opt(name()),
+  around: openedLines.around,
   /** Shows only the file. */
   only: orDefault(bool(), false),
   ...discussionInput,
@@ -28,13 +30,14 @@ export const changesInput = z.object({
 export type Input = z.infer<typeof changesInput>
 
 /** What is kept in the address while a reader moves through the changes. */
-export const keptOf = ({ view, w, diff_id, start_sha, commit_id, open, page: number }: Input): Record<string, string> => ({
+export const keptOf = ({ view, w, diff_id, start_sha, commit_id, open, around, page: number }: Input): Record<string, string> => ({
   ...(view && { view }),
   ...(w && { w: '1' }),
   ...(diff_id !== undefined && { diff_id: String(diff_id) }),
   ...(start_sha && { start_sha }),
   ...(commit_id && { commit_id }),
   ...(open && { open }),
+  ...(open && around !== undefined && { around: String(around) }),
   ...(number > 1 && { page: String(number) }),
 })
 

@@ -1,7 +1,9 @@
 import type { FileDiff } from '../../../../git/types.js'
 import { groupedBy } from '../../../../lib/grouped-by.js'
+import type { DiscussionRecord } from '../../../../services/notes/list.js'
 import { Counts, countsOf, fileAnchor, linesOf } from '../../../components/diff/diff.js'
 import { isUnresolved } from '../../../components/discussion/thread.js'
+import { Icon } from '../../../components/icon.js'
 import { inChunks, PagePart } from '../../../page-part.js'
 import { withQuery } from './address.js'
 import { FILES_PER_PAGE, filesOf, type Shown } from './load.js'
@@ -15,20 +17,43 @@ interface ListedProps {
   counted: boolean
   linkTo(file: FileDiff): string
   isViewed(file: FileDiff): boolean
+  threadsOf(file: FileDiff): DiscussionRecord[]
 }
 
-const ListedFiles = ({ folder, files, counted, linkTo, isViewed }: ListedProps) => (
+const ListedFiles = ({ folder, files, counted, linkTo, isViewed, threadsOf }: ListedProps) => (
   <>
     {files.map((file) => (
-      <li key={file.new_path}>
+      <li key={file.new_path} class="line">
+        <Mark viewed={isViewed(file)} />{' '}
         <a href={linkTo(file)} aria-label={file.new_path}>
           {file.new_path.slice(folder.length)}
         </a>{' '}
-        {counted && <Counts {...countsOf(linesOf(file.diff))} />} {isViewed(file) && <span class="dim">✓ viewed</span>}
+        {counted && <Counts {...countsOf(linesOf(file.diff))} />} <Threads threads={threadsOf(file)} />
       </li>
     ))}
   </>
 )
+
+const Mark = ({ viewed }: { viewed: boolean }) => (
+  <span class={viewed ? 'success' : 'dim'} title={viewed ? 'viewed' : 'not viewed'}>
+    <Icon name={viewed ? 'circle-check' : 'circle-dashed'} />
+    <span class="hidden">{viewed ? 'viewed' : 'not viewed'}</span>
+  </span>
+)
+
+/** How many threads a file has, by colour whether one of them is to be resolved. */
+function Threads({ threads }: { threads: DiscussionRecord[] }) {
+  if (threads.length === 0) return null
+  const open = threads.filter(isUnresolved).length
+  const text = `${threads.length === 1 ? '1 thread' : `${threads.length} threads`}, ${open} unresolved`
+  return (
+    <span class={open > 0 ? 'notes waiting' : 'notes dim'} title={text}>
+      <Icon name="message-square" />
+      <span aria-hidden="true">{threads.length}</span>
+      <span class="hidden">{text}</span>
+    </span>
+  )
+}
 
 /** The files by their folders, with marks on those that were viewed. */
 export function FileList({ shown, files, isViewed }: { shown: Shown; files: FileDiff[]; isViewed(file: FileDiff): boolean }) {
@@ -43,11 +68,13 @@ export function FileList({ shown, files, isViewed }: { shown: Shown; files: File
     return `${withQuery(view.links.prefix + at, { ...kept, page: String(number.get(file) ?? 1) })}#${anchor}`
   }
   const viewed = files.filter(isViewed).length
-  const open = [...threads.values()]
-    .flatMap(({ lines, file, outdated }) => [...[...lines.values()].flat(), ...file, ...outdated])
-    .filter(isUnresolved)
+  const threadsOf = ({ new_path }: FileDiff) => {
+    const own = threads.get(new_path)
+    return own ? [...[...own.lines.values()].flat(), ...own.file, ...own.outdated] : []
+  }
+  const open = files.flatMap(threadsOf).filter(isUnresolved)
   return (
-    <>
+    <div class="beside">
       <details class="summary tree" open={total <= 20}>
         <summary>
           {total === 1 ? '1 file changed' : `${changes.truncated ? 'More than ' : ''}${total} files changed`}
@@ -60,7 +87,7 @@ export function FileList({ shown, files, isViewed }: { shown: Shown; files: File
               <ul>
                 {inChunks(own, LISTED_TOGETHER).map((chunk) => (
                   <PagePart key={chunk[0]?.new_path}>
-                    <ListedFiles {...{ folder, files: chunk, linkTo, isViewed }} counted={files.length <= FILES_PER_PAGE} />
+                    <ListedFiles {...{ folder, files: chunk, linkTo, isViewed, threadsOf }} counted={files.length <= FILES_PER_PAGE} />
                   </PagePart>
                 ))}
               </ul>
@@ -76,6 +103,6 @@ export function FileList({ shown, files, isViewed }: { shown: Shown; files: File
           </a>
         </p>
       )}
-    </>
+    </div>
   )
 }

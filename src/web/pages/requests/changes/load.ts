@@ -67,7 +67,7 @@ export async function load(
   const kept = keptOf(input)
   const files = filesOf(changes, input)
   const paths = [...new Set(files.flatMap(({ old_path, new_path }) => [old_path, new_path]))]
-  const whole = await openedFile(repositoryOf(ctx, project), changes.to, files, input.open)
+  const whole = await openedFile(repositoryOf(ctx, project), changes.to, files, input)
   const placed = { ...changes, files: files.map((file) => (file.new_path === whole?.new_path ? whole : file)) }
   const { items: discussions, total } = await threadsOfFiles(ctx, caller, about.noteable, paths, MAX_THREADS)
   const threads = placesOf(discussions, positionOfThread, placed)
@@ -77,6 +77,7 @@ export async function load(
     asked: input,
     back: withQuery(at, kept),
     head: request.sha,
+    drafts: drafted,
     excerpted: [...threads.values()].flatMap(({ outdated }) => outdated),
   })
   const commented = input.line === 'file' ? files.find(({ new_path }) => isPicture(new_path) && fileAnchor(new_path) === input.on) : undefined

@@ -3,6 +3,7 @@ import type { FileDiff } from '../../../../git/types.js'
 import * as documented from '../../../../http/documented.js'
 import { oneOf, opt, orDefault } from '../../../../http/params.js'
 import { positionParameters } from '../../../../http/position.js'
+import { fenceFor } from '../../../../lib/text/fence.js'
 import type { ShownChanges } from '../../../../services/issuables/merge-requests/reading/contents.js'
 import { baseShaOf } from '../../../../services/notes/positions.js'
 import { fileAnchor, type Line, linesOf } from '../../../components/diff/diff.js'
@@ -18,13 +19,6 @@ const shaFields = ({ version }: ShownChanges) => ({
   start_sha: version?.start_commit_sha ?? '',
   head_sha: version?.head_commit_sha ?? '',
 })
-
-/** Longer than any run of backticks in the text. */
-function fenceFor(text: string): string {
-  let longest = 2
-  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
-  return '`'.repeat(longest + 1)
-}
 
 /** The lines from the first of a range to this one, as far as the diff has them after the change. */
 const linesUpTo = (file: FileDiff, line: Line, from: number | undefined): string[] =>

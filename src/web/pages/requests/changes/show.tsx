@@ -1,5 +1,6 @@
 import { fullPathOf } from '../../../../access/rules.js'
-import { listRequestCommits } from '../../../../services/issuables/merge-requests/reading/contents.js'
+import { commitsSince, listRequestCommits } from '../../../../services/issuables/merge-requests/reading/contents.js'
+import { sourceOf } from '../../../../services/issuables/merge-requests/reading/load.js'
 import { recordSeenVersion } from '../../../../services/issuables/merge-requests/reading/seen.js'
 import { repositoryOf } from '../../../../services/repository/repositories.js'
 import { diffFiles } from '../../../components/diff/diff-tables.js'
@@ -10,10 +11,11 @@ import { projectLinks } from '../../../links.js'
 import { page } from '../../../page.js'
 import { AT, addressOf, read } from '../address.js'
 import { RequestHead } from '../head.js'
+import { NewCommits } from '../new-commits.js'
 import { changesInput, withQuery } from './address.js'
 import { FILES_PER_PAGE, filesOf, load } from './load.js'
 import { reviewOf } from './review.js'
-import { CommitBar, NewSince, numberOf, Versions } from './versions.js'
+import { CommitBar, numberOf, Versions } from './versions.js'
 
 const MAX_COMMITS = 100
 
@@ -27,17 +29,33 @@ export const requestChangesPage = page({
     const { changes, at, kept, seen, parts } = shown
     const { version, versions, commit } = changes
     const files = filesOf(changes, input)
-    const unseen = seen.version !== null && version !== null && version.id === versions[0]?.id && seen.version < version.id
-    if (version && version.id === versions[0]?.id && seen.version !== version.id)
-      ctx.jobs.add('seen version', () => recordSeenVersion(ctx, caller, subject.request.id, version.id))
+    const isNewest = version !== null && version.id === versions[0]?.id
+    const looked = isNewest && seen.version !== version.id ? versions.find(({ id }) => id === seen.version) : undefined
+    if (isNewest && seen.version !== version.id) ctx.jobs.add('seen version', () => recordSeenVersion(ctx, caller, subject.request.id, version.id))
     const links = projectLinks(view, fullPathOf(subject.project))
     const to = view.links.prefix + at
     return {
       title: `Changes of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
-          <RequestHead view={view} subject={subject} tab="/diffs" drafts={shown.drafted} />
-          {unseen && <NewSince shown={shown} />}
+          <RequestHead
+            view={view}
+            subject={subject}
+            source={await sourceOf(ctx, caller, subject, subject.request)}
+            tab="/diffs"
+            drafts={shown.drafted}
+          />
+          {looked && (
+            <NewCommits
+              view={view}
+              subject={subject}
+              since="your last look"
+              head={looked.head_commit_sha}
+              commits={await commitsSince(ctx, subject.project, subject.request, looked.head_commit_sha)}
+            >
+              {`What has changed since version ${numberOf(changes, looked.id)}`}
+            </NewCommits>
+          )}
           <Versions shown={shown} />
           {commit && (
             <CommitBar

@@ -4,20 +4,6 @@ import { titleOf } from '../../../components/files/commit.js'
 import { withQuery } from './address.js'
 import type { Shown } from './load.js'
 
-/** Says that there are new commits since the reader looked (WB-95). */
-export function NewSince({ shown: { changes, seen, view, at } }: { shown: Shown }) {
-  const last = changes.versions.find(({ id }) => id === seen.version)
-  if (!last || !changes.version) return null
-  return (
-    <p class="flash">
-      There are new commits since your last look.{' '}
-      <a href={withQuery(view.links.prefix + at, { diff_id: String(changes.version.id), start_sha: last.head_commit_sha })}>
-        What has changed since version {numberOf(changes, last.id)}
-      </a>
-    </p>
-  )
-}
-
 export const numberOf = ({ versions }: ShownChanges, id: number) => versions.length - versions.findIndex((version) => version.id === id)
 
 /** Chooses a version and what it is compared with, by links that work everywhere. */

@@ -1,0 +1,162 @@
+import type { ComponentChildren } from 'preact'
+import { z } from 'zod'
+import { pathNumber } from '../../../access/path-number.js'
+import type { Context } from '../../../context.js'
+import { opt, str } from '../../../http/params.js'
+import type { UserRefRecord } from '../../../services/identity/user-ref.js'
+import { MAX_CHOICES } from '../../../services/issuables/choices.js'
+import type { Control, Fields } from '../../fields.js'
+import type { PageView } from '../../page.js'
+import { wasSent } from '../discussion/asked.js'
+import { Field, FilterField, FormTag, Hidden, Submit, typed } from '../form.js'
+import { Icon } from '../icon.js'
+import { Avatar } from '../people/avatar.js'
+import { assigneeOf, type Choices } from './choices.js'
+import { LabelFields, labelNames } from './labels.js'
+
+/** What the forms of the side column send, beside the attribute that one is about: nothing is sent of boxes that are not checked. */
+export const sideFields = z.object({ username: opt(str()), other_username: opt(str()), ...labelNames.shape, milestone_id: opt(str()) })
+type SideFields = z.infer<typeof sideFields>
+
+/** The change that a form of the side column asks for. */
+export async function sideChange(ctx: Context, attribute: 'assignee' | 'reviewer' | 'labels' | 'milestone', given: SideFields) {
+  const person = () =>
+    assigneeOf(ctx, given.other_username?.trim() || (given.username ?? ''), given.other_username?.trim() ? 'other_username' : 'username')
+  switch (attribute) {
+    case 'assignee':
+      return { assignee_ids: await person() }
+    case 'reviewer':
+      return { reviewer_ids: await person() }
+    case 'labels':
+      return { labels: [...(given.labels ?? []), given.other_labels ?? ''] }
+    case 'milestone':
+      return { milestone_id: pathNumber(given.milestone_id ?? '') ?? 0 }
+  }
+}
+
+interface SideProps {
+  view: PageView
+  /** The field that says which attribute its form is about. */
+  attribute: Control
+  /** The attribute. */
+  name: string
+  title: string
+  /** Of its form, without the prefix of the service; null: the reader may not change it. */
+  action: string | null
+  /** The fields of its form. */
+  fields: ComponentChildren
+  children: ComponentChildren
+}
+
+/** A part of the side column, with a menu in which it is changed (WB-602). */
+export function SidePart({ view, attribute, name, title, action, fields, children }: SideProps) {
+  const id = `side_${name}`
+  return (
+    <section id={id}>
+      {action === null ? (
+        <h2>{title}</h2>
+      ) : (
+        <details class="menu end side-menu" open={wasSent(view, (sent) => sent['attribute'] === name)}>
+          <summary>
+            <h2>
+              {title}
+              <span class="hidden">: change</span>
+              <Icon name="pencil" />
+            </h2>
+          </summary>
+          <div class="items large">
+            <FormTag view={view} action={action} attributes={{ 'data-into': id }}>
+              <Hidden {...attribute} value={name} />
+              {fields}
+              <Submit label="Save" />
+            </FormTag>
+          </div>
+        </details>
+      )}
+      {children}
+    </section>
+  )
+}
+
+interface RadiosProps {
+  view: PageView
+  name: string
+  legend: string
+  filter: string
+  value: string
+  choices: { value: string; label: ComponentChildren }[]
+}
+
+function FilteredRadios({ view, name, legend, filter, value, choices }: RadiosProps) {
+  const chosen = typed(view, name) ?? value
+  return (
+    <fieldset>
+      <legend class="hidden">{legend}</legend>
+      <FilterField label={filter} />
+      <div class="choices">
+        {choices.map((choice) => (
+          <label class="check" key={choice.value}>
+            <input type="radio" name={name} value={choice.value} checked={choice.value === chosen} />
+            <span>{choice.label}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
+interface PartProps {
+  view: PageView
+  fields: Fields<SideFields>
+  choices: Choices
+}
+
+/** One person of the project: who is it now stands first, then the reader. */
+export function PersonFields({ view, fields: f, choices, legend, person }: PartProps & { legend: string; person: UserRefRecord | null }) {
+  const mine = view.viewer?.id
+  const members = choices.members.filter(({ id }) => id !== person?.id).sort((a, b) => Number(b.id === mine) - Number(a.id === mine))
+  const people = [...(person ? [person] : []), ...members]
+  return (
+    <>
+      <FilteredRadios
+        view={view}
+        name={f.username.name}
+        legend={legend}
+        filter="Filter by name"
+        value={person?.username ?? ''}
+        choices={[
+          { value: '', label: 'Nobody' },
+          ...people.map((user) => ({
+            value: user.username,
+            label: (
+              <>
+                <Avatar view={view} user={user} size="small" /> {user.name} <span class="dim">@{user.username}</span>
+              </>
+            ),
+          })),
+        ]}
+      />
+      {choices.members.length >= MAX_CHOICES && <Field {...f.other_username} within={legend.toLowerCase()} label="Another user" hint="A username." />}
+    </>
+  )
+}
+
+export const LabelsFields = ({ view, fields, choices, names }: PartProps & { names: string[] }) => (
+  <LabelFields view={view} labels={choices.labels} chosen={names} fields={fields} filtered />
+)
+
+/** One of the open milestones, or the one that it has. */
+export function MilestoneFields({ view, fields: f, choices, milestone }: PartProps & { milestone: { id: number; title: string } | null }) {
+  const offered = choices.milestones.slice(0, MAX_CHOICES)
+  const all = [...(milestone && !offered.some(({ id }) => id === milestone.id) ? [milestone] : []), ...offered]
+  return (
+    <FilteredRadios
+      view={view}
+      name={f.milestone_id.name}
+      legend="Milestone"
+      filter="Filter milestones"
+      value={String(milestone?.id ?? 0)}
+      choices={[{ value: '0', label: 'None' }, ...all.map(({ id, title }) => ({ value: String(id), label: title }))]}
+    />
+  )
+}

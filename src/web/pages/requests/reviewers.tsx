@@ -1,0 +1,52 @@
+import { ActionButton } from '../../components/form.js'
+import { Icon } from '../../components/icon.js'
+import { PersonLine } from '../../components/people/person-link.js'
+import type { PageView } from '../../page.js'
+import type { Merging } from './merge-box.js'
+
+const STATES = {
+  unreviewed: ['clock', 'waiting', 'has not reviewed yet'],
+  reviewed: ['message-square', 'dim', 'reviewed'],
+  requested_changes: ['circle-x', 'danger', 'requested changes'],
+  approved: ['circle-check', 'success', 'approved'],
+} as const
+
+interface ReviewersProps extends Pick<Merging, 'reviewers' | 'approvals'> {
+  view: PageView
+  /** Whose review was asked for. */
+  asked: number | undefined
+  /** The merge request, for those who may ask for another review. */
+  at: string | null
+}
+
+/** Who was asked for a review, who has given one, and what they say (WB-601). */
+export function Reviewers({ view, reviewers, approvals, asked, at }: ReviewersProps) {
+  const others = approvals.approvers.filter(({ id }) => !reviewers.some(({ user }) => user.id === id))
+  const all = [...reviewers, ...others.map((user) => ({ user, state: 'approved' as const }))]
+  return (
+    <>
+      {all.map(({ user, state }) => {
+        const [icon, look, text] = STATES[state]
+        return (
+          <PersonLine key={user.id} view={view} user={user}>
+            <span class={`person-state ${look}`} title={text}>
+              <Icon name={icon} />
+              <span class="hidden">{text}</span>
+            </span>
+            {at !== null && user.id === asked && (state === 'reviewed' || state === 'requested_changes') && (
+              <ActionButton
+                view={view}
+                action={`${at}/another_review`}
+                label="Ask again"
+                what={`for a review of ${user.name}`}
+                class="quiet"
+                into="side_reviewer"
+              />
+            )}
+          </PersonLine>
+        )
+      })}
+      {all.length === 0 && <PersonLine view={view} user={null} />}
+    </>
+  )
+}
