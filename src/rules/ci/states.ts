@@ -57,7 +57,10 @@ const BEGINS: Record<PlannedJob['when'], { byStage: JobState[]; byNeeds: JobStat
  * What becomes of a created job (CI-51), by the jobs of all earlier stages, or by its needs if it has any: null while
  * these are not complete. Without any before it, it begins. `manual` waits for somebody, `scheduled` for its time.
  */
-export function nextState(job: Pick<PlannedJob, 'when' | 'needs'>, before: readonly StateOfJob[]): 'pending' | 'manual' | 'scheduled' | 'skipped' | null {
+export function nextState(
+  job: Pick<PlannedJob, 'when' | 'needs'>,
+  before: readonly StateOfJob[],
+): 'pending' | 'manual' | 'scheduled' | 'skipped' | null {
   const byNeeds = job.needs !== null
   // by stages what comes before is complete once nothing of it is going on, or waits for somebody who must act
   const state = before.length === 0 ? 'success' : compositeStatus(before, { needs: byNeeds })
