@@ -27,7 +27,7 @@ export interface Variable {
 
 /** A variable of a project, group or instance, which counts for jobs of some environments only. */
 export interface ScopedVariable extends Variable {
-  /** `*`, a name, or a pattern with `*`; absent: all jobs. Of several that match, the most specific wins. */
+  /** `*`, a name, or a pattern with `*`; absent: all jobs. Of several that match the last wins. */
   environment_scope?: string
 }
 
@@ -121,7 +121,6 @@ export interface CompiledRule {
   when: When | null
   start_in: number | null
   allow_failure: boolean | null
-  allow_failure_exit_codes: number[] | null
   variables: Variable[]
   needs: CompiledNeed[] | null
   interruptible: boolean | null
@@ -149,8 +148,6 @@ export interface CompiledJob extends Omit<PlannedJob, 'group_name' | 'needs' | '
   parallel: number | Matrix[] | null
   /** Global variables that the job does not take. `true`: it takes all. */
   inherit_variables: boolean | string[]
-  /** Whether `when: manual` in a rule may set `allow_failure`: the job says nothing about it. */
-  allow_failure_is_default: boolean
 }
 
 /** Values by variable; one job for each combination. */
@@ -187,8 +184,8 @@ export interface PipelineContext {
   overriding: ScopedVariable[]
   /** Null: there is nothing to compare with, and `changes` holds. For merge requests from the merge base to the head. */
   changed_paths: string[] | null
-  /** For `changes: compare_to`, by the expanded ref; null: it does not exist, which is an error. */
-  changed_paths_since?: Record<string, string[] | null>
+  /** For `changes: compare_to`, by the ref with its variables expanded; one that is absent does not exist, which is an error. */
+  changed_paths_since?: Record<string, string[]>
   /** All paths of files of the commit, for `exists`; null: too many, and `exists` holds. */
   tree: string[] | null
 }
