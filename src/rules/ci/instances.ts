@@ -54,3 +54,18 @@ export const variablesOf = ({ parallel }: Instance): Variable[] => [
   { key: 'CI_NODE_TOTAL', value: String(parallel?.total ?? 1) },
   ...(parallel ? [{ key: 'CI_NODE_INDEX', value: String(parallel.index) }] : []),
 ]
+
+const BLOCK = /\$\[\[\s{0,20}matrix\.([\w-]{1,255})\s{0,20}\]\]/g
+
+/** A selection with `$[[ matrix.X ]]` replaced by the value that the needing job has itself; null if it has none. */
+export function selectionFor(instance: Instance, matrices: readonly Matrix[]): Matrix[] | null {
+  let isKnown = true
+  const replace = (text: string) =>
+    text.replace(BLOCK, (_, key: string) => {
+      const value = instance.matrix && Object.hasOwn(instance.matrix, key) ? instance.matrix[key] : undefined
+      isKnown &&= value !== undefined
+      return value ?? ''
+    })
+  const replaced = matrices.map((each) => Object.fromEntries(Object.entries(each).map(([key, values]) => [key, values.map(replace)])))
+  return isKnown ? replaced : null
+}

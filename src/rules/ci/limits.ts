@@ -23,6 +23,8 @@ export const MAX_NEEDS = 50
 export const MAX_EXTERNAL_NEEDS = 5
 export const MAX_TAGS = 50
 export const MAX_CACHES = 4
+/** Files of `cache: key: files`. */
+export const MAX_KEY_FILES = 10
 /** Patterns of one `changes` or `exists`. */
 export const MAX_PATTERNS = 50
 /** Comparisons of paths and patterns for one condition: beyond it `changes` and `exists` hold. */

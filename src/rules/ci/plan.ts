@@ -1,10 +1,22 @@
 import { circleOf } from './check-jobs.js'
 import { Conditions } from './conditions.js'
 import { expandEach, expandVariables, valuesOf } from './expand-variables.js'
-import { countOf, type Instance, instancesOf, isAmong, variablesOf } from './instances.js'
+import { countOf, type Instance, instancesOf, isAmong, selectionFor, variablesOf } from './instances.js'
 import { MAX_ERRORS, MAX_JOBS, MAX_NEEDS } from './limits.js'
 import { areSatisfied } from './policies.js'
-import type { CompiledConfig, CompiledJob, CompiledNeed, CompiledRule, PipelineContext, Plan, PlannedJob, ScopedVariable, Variable } from './types.js'
+import type {
+  CompiledConfig,
+  CompiledJob,
+  CompiledNeed,
+  CompiledRule,
+  Matrix,
+  PipelineContext,
+  Plan,
+  PlannedJob,
+  PlannedNeed,
+  ScopedVariable,
+  Variable,
+} from './types.js'
 import { ConfigFault } from './yaml/values.js'
 
 const EDGES = new Set(['.pre', '.post'])
@@ -129,31 +141,32 @@ class Planning {
     const inOrder = chosen.toSorted((a, b) => (levels.get(a.job.stage) ?? 0) - (levels.get(b.job.stage) ?? 0))
     const stages = [...new Set(inOrder.map(({ job }) => job.stage))]
     return inOrder.flatMap((each) => {
-      const needs = this.#needsOf(each, instances, names)
       const dependencies = each.job.dependencies?.flatMap((name) => namesOf(name, null, instances, names)) ?? null
       const index = stages.indexOf(each.job.stage)
-      return (instances.get(each.job.name) ?? []).map((instance) => this.#planOne(each, instance, index, needs, dependencies))
+      const own = instances.get(each.job.name) ?? []
+      const needs = this.#needsOf(each, own, instances, names)
+      return own.map((instance, at) => this.#planOne(each, instance, index, (needs && (needs[at] ?? needs[0])) ?? null, dependencies))
     })
   }
 
-  #needsOf({ job, rule }: Chosen, instances: Map<string, Instance[]>, names: Map<string, Instance>): PlannedJob['needs'] {
+  /** The needs of each instance, or of all in one list; null if the job has none. */
+  #needsOf({ job, rule }: Chosen, own: Instance[], instances: Map<string, Instance[]>, names: Map<string, Instance>): PlannedNeed[][] | null {
     const needs: CompiledNeed[] | null = rule?.needs ?? job.needs
     if (!needs) return null
-    const planned = needs.flatMap((need) => {
-      const found = namesOf(need.job, need, instances, names)
-      if (found.length === 0 && !need.optional)
-        this.#errors.push(
-          `'${job.name}' job needs '${need.job}' job, but '${need.job}' does not exist in the pipeline. This might be because of the only, except, or rules keywords. To need a job that sometimes does not exist in the pipeline, use needs:optional.`,
-        )
-      return found.map((name) => ({ job: name, artifacts: need.artifacts }))
-    })
-    const unique = [...new Map(planned.map((each) => [each.job, each])).values()]
-    // what is listed counts, as the original does, though `parallel` makes many of one
     if (needs.length > MAX_NEEDS)
       this.#errors.push(
         `${job.name}: one job can only need ${MAX_NEEDS} others, but you have listed ${needs.length}. See needs keyword documentation for more details`,
       )
-    return unique
+    const differ = needs.some((need) => JSON.stringify(need.matrix).includes('$[['))
+    return (differ ? own : own.slice(0, 1)).map((instance) => {
+      const planned = needs.flatMap((need) => {
+        const matrix = need.matrix && selectionFor(instance, need.matrix)
+        const found = need.matrix && !matrix ? [] : namesOf(need.job, matrix, instances, names)
+        if (found.length === 0 && !need.optional) this.#errors.push(missingNeed(job.name, need.job))
+        return found.map((name): PlannedNeed => ({ job: name, artifacts: need.artifacts }))
+      })
+      return [...new Map(planned.map((each) => [each.job, each])).values()]
+    })
   }
 
   #planOne(
@@ -197,6 +210,9 @@ class Planning {
   }
 }
 
+const missingNeed = (job: string, need: string) =>
+  `'${job}' job needs '${need}' job, but '${need}' does not exist in the pipeline. This might be because of the only, except, or rules keywords. To need a job that sometimes does not exist in the pipeline, use needs:optional.`
+
 /** Expands texts, most of which have nothing to expand. */
 function lazily(values: () => Map<string, Variable>): (text: string) => string {
   let known: Map<string, Variable> | undefined
@@ -208,8 +224,7 @@ function lazily(values: () => Map<string, Variable>): (text: string) => string {
 }
 
 /** The planned jobs that a name means: all that `parallel` makes of it, or one of them by its own name. */
-function namesOf(name: string, need: CompiledNeed | null, instances: Map<string, Instance[]>, names: Map<string, Instance>): string[] {
-  const matrix = need?.matrix ?? null
+function namesOf(name: string, matrix: Matrix[] | null, instances: Map<string, Instance[]>, names: Map<string, Instance>): string[] {
   const group = instances.get(name)
   if (group) return group.filter((each) => !matrix || isAmong(each.matrix, matrix)).map((each) => each.name)
   return names.has(name) ? [name] : []

@@ -274,6 +274,8 @@ export interface PlannedNeed {
 export interface ExternalNeed {
   job: string
   artifacts: boolean
+  /** Whether the job runs without them as well. */
+  optional: boolean
   project: string | null
   ref: string | null
   pipeline: string | null

@@ -1,4 +1,4 @@
-import { MAX_CACHES } from '../limits.js'
+import { MAX_CACHES, MAX_KEY_FILES } from '../limits.js'
 import { parsePeriod } from '../periods.js'
 import type { JobArtifacts, JobCache } from '../types.js'
 import { type Config, isConfig, type Value } from '../yaml/values.js'
@@ -116,7 +116,8 @@ function readKey(place: Place, cache: Config): JobCache['key'] {
   if (!isSupported(place, value, ['files_commits']) || !isKnown(place, value, ['files', 'prefix'])) return 'default'
   const files = listAt(place.of('files'), value, 'files') ?? []
   if (!value.has('files')) place.add('config missing required keys: files')
-  else if (files.length === 0 || files.length > 2) place.of('files').add('config requires at least 1 item and at most 2 items')
+  else if (files.length === 0 || files.length > MAX_KEY_FILES)
+    place.of('files').add(`config requires at least 1 item and at most ${MAX_KEY_FILES} items`)
   const prefix = textAt(place.of('prefix'), value, 'prefix')
   if (prefix !== null) checkKey(place.of('prefix'), prefix)
   return { files, prefix }

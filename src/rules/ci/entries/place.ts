@@ -113,7 +113,12 @@ export function periodOf(place: Place, value: Value, limit: number, name: string
 
 /** Commands: a text, or lists that may be nested, which references make. Null after a fault. */
 export function commandsOf(place: Place, value: Value): string[] | null {
-  const commands = typeof value === 'string' ? [value] : Array.isArray(value) ? flatten(value, (each) => typeof each === 'string') : null
+  const commands =
+    typeof value === 'string'
+      ? [value].filter((each) => each !== '')
+      : Array.isArray(value)
+        ? flatten(value, (each) => typeof each === 'string')
+        : null
   return (commands as string[] | null) ?? place.add(`config should be a string or a nested array of strings up to ${MAX_NESTING} levels deep`)
 }
 
