@@ -2,6 +2,8 @@ import type { Variable } from './types.js'
 
 /** Longer results are not made: a text, or the values of all variables together (CI-40). */
 const MAX_EXPANDED = 262_144
+/** How many variables may refer to each other in a row. */
+const MAX_CHAIN = 100
 const REFERENCE = /\$\$|%%|\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}|%([A-Za-z_]\w*)%/g
 
 export interface Expansion {
@@ -52,8 +54,8 @@ export function expandEach(variables: readonly Variable[], options: Expansion = 
         const key = keys[0] ?? keys[1] ?? keys[2]
         const found = key === undefined ? undefined : values.get(key)
         if (!found) continue
-        // a circle: the reference stays
-        used.set(found.key, open.has(found.key) ? { key: found.key, value: reference } : visit(found))
+        // in a circle, or a chain without an end in sight, the reference stays
+        used.set(found.key, open.has(found.key) || open.size >= MAX_CHAIN ? { key: found.key, value: reference } : visit(found))
       }
       const expanded = expandVariables(value, used, options)
       left -= expanded.length - value.length

@@ -4,7 +4,7 @@ import { pathsThatMatch } from '../globs.js'
 import { MAX_ALL_BYTES, MAX_INCLUDES } from '../limits.js'
 import type { CompileContext, IncludeAnswer, IncludeRequest, InputValue, Origin } from '../types.js'
 import { type LoadedFile, loadYaml } from '../yaml/load.js'
-import { type Config, ConfigFault, mergeDeep } from '../yaml/values.js'
+import { type Config, ConfigFault, mergeDeep, TOO_BIG } from '../yaml/values.js'
 import { type Include, readIncludes } from './entries.js'
 import { noLocalFile } from './failures.js'
 import { inputsOf, interpolate } from './inputs.js'
@@ -14,6 +14,9 @@ export interface Round {
   answers: Map<string, IncludeAnswer>
   parsed: Map<string, LoadedFile>
 }
+
+/** A fault that says which file it is about. */
+class IncludeFault extends ConfigFault {}
 
 export const keyOf = (request: IncludeRequest): string => JSON.stringify(request)
 
@@ -42,7 +45,7 @@ export function loadAll(text: string, context: CompileContext, round: Round): Lo
   }
   const loadFile = (content: string, origin: Origin | null, given: Record<string, InputValue>): Config => {
     bytes += Buffer.byteLength(content)
-    if (bytes > MAX_ALL_BYTES) throw new ConfigFault('The parsed YAML is too big')
+    if (bytes > MAX_ALL_BYTES) throw new IncludeFault(TOO_BIG)
     const file = parse(content)
     const inputs = inputsOf(file.header, given)
     const config = file.header ? interpolate(file.content, inputs, context.variables) : file.content
@@ -76,19 +79,18 @@ export function loadAll(text: string, context: CompileContext, round: Round): Lo
   }
   const fileOf = (request: IncludeRequest, inputs: Record<string, InputValue>): Config | null => {
     const name = nameOf(request)
-    if (!/\.ya?ml$/i.test(name)) throw new ConfigFault(`Included file \`${name}\` does not have YAML extension!`)
+    if (!/\.ya?ml$/i.test(name)) throw new IncludeFault(`Included file \`${name}\` does not have YAML extension!`)
     count++
-    if (count > MAX_INCLUDES) throw new ConfigFault(`Maximum of ${MAX_INCLUDES} nested includes are allowed!`)
+    if (count > MAX_INCLUDES) throw new IncludeFault(`Maximum of ${MAX_INCLUDES} nested includes are allowed!`)
     includes.set(keyOf(request), request)
     const answer = ask(request)
     if (!answer) return null
-    if ('failure' in answer) throw new ConfigFault(answer.failure)
+    if ('failure' in answer) throw new IncludeFault(answer.failure)
     try {
       return loadFile(answer.text, answer.origin === undefined ? request.from : answer.origin, inputs)
     } catch (error) {
       // the innermost file is the one to look at
-      if (error instanceof ConfigFault && !/^`|included?s?\b|does not exist|not found/i.test(error.message))
-        throw new ConfigFault(`\`${name}\`: ${error.message}`)
+      if (error instanceof ConfigFault && !(error instanceof IncludeFault)) throw new IncludeFault(`\`${name}\`: ${error.message}`)
       throw error
     }
   }
@@ -103,7 +105,7 @@ function expandRequest(request: IncludeRequest, { variables }: CompileContext): 
   switch (request.kind) {
     case 'local': {
       const expanded = path(request.path)
-      if (expanded === '') throw new ConfigFault(noLocalFile(request.path))
+      if (expanded === '') throw new IncludeFault(noLocalFile(request.path))
       return { ...request, path: expanded }
     }
     case 'project':

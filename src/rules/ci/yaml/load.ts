@@ -1,6 +1,6 @@
 import { type Document, isAlias, isMap, isNode, isPair, isScalar, isSeq, type Node, parseAllDocuments, type Scalar } from 'yaml'
 import { MAX_FILE_BYTES } from '../limits.js'
-import { type Config, ConfigFault, Decimal, isConfig, Reference, type Value, weigh } from './values.js'
+import { type Config, ConfigFault, Decimal, isConfig, Reference, TOO_BIG, type Value, weigh } from './values.js'
 
 const OPTIONS = { version: '1.1', schema: 'failsafe', uniqueKeys: false, prettyErrors: false, logLevel: 'silent', merge: false } as const
 
@@ -37,17 +37,12 @@ export function loadYaml(text: string): LoadedFile {
 }
 
 function documentsOf(text: string): Document[] {
-  let documents: Document[]
-  try {
-    documents = parseAllDocuments(text, OPTIONS) as Document[]
-  } catch (error) {
-    // the stack of the parser ends before a nesting that nobody means
-    if (error instanceof RangeError) throw new ConfigFault('The parsed YAML is too big')
-    throw error
-  }
+  const documents = parseAllDocuments(text, OPTIONS) as Document[]
   for (const { errors } of documents) {
     const error = errors[0]
     if (!error) continue
+    // the stack of the parser ends before a nesting that is not meant seriously
+    if (error.message.startsWith('Maximum call stack')) throw new ConfigFault(TOO_BIG)
     const before = text.slice(0, error.pos[0]).split('\n')
     const words = FAULTS[error.code] ?? error.message
     throw new ConfigFault(`(<unknown>): ${words} at line ${before.length} column ${(before.at(-1)?.length ?? 0) + 1}`)

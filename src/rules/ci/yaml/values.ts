@@ -29,7 +29,7 @@ export const isStrings = (value: unknown): value is string[] => Array.isArray(va
 /** A configuration that cannot be read; the message is for whoever wrote it. */
 export class ConfigFault extends Error {}
 
-const TOO_BIG = 'The parsed YAML is too big'
+export const TOO_BIG = 'The parsed YAML is too big'
 
 /** Refuses a value that anchors or references make too heavy or too deep; shared parts are looked at once (CI-3). */
 export function weigh(value: Value): void {
