@@ -106,11 +106,12 @@ function read(config: Config, wantsYaml: boolean): CompiledConfig {
   }
   if (config.has('types')) faults.warn('root `types` is deprecated in 9.0 and will be removed in 15.0.')
   if (faults.errors.length === 0) checkJobs(jobs, stages, faults)
-  if (faults.errors.length > 0) return failed(faults.errors, faults.warnings)
+  const mergedYaml = wantsYaml ? dump(config) : null
+  if (faults.errors.length > 0) return { ...failed(faults.errors, faults.warnings), merged_yaml: mergedYaml }
   return {
     errors: [],
     warnings: faults.warnings,
-    merged_yaml: wantsYaml ? dump(config) : null,
+    merged_yaml: mergedYaml,
     stages,
     workflow,
     variables,

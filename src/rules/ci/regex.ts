@@ -13,9 +13,6 @@ export function compilePattern(source: string, flags = ''): RE2JS | null {
   }
 }
 
-/** Whether a text has the form `/pattern/flags`. */
-export const isDelimited = (text: string): boolean => DELIMITED.test(text)
-
 /** The pattern of `/re/i`; undefined if the text has another form, null if the syntax is wrong. */
 export function delimitedPattern(text: string): RE2JS | null | undefined {
   const [, source, flags] = DELIMITED.exec(text) ?? []

@@ -31,7 +31,7 @@ export interface ScopedVariable extends Variable {
   environment_scope?: string
 }
 
-/* ---------------------------------------------------------------- includes */
+// ---------------------------------------------------------------- includes
 
 /** Where a file stands: what `local` in it means. Null: the project and commit that the pipeline is for. */
 export interface Origin {
@@ -48,13 +48,13 @@ export type IncludeRequest =
   /** All paths of files of a tree; the text of the answer has one a line. */
   | { kind: 'list'; from: Origin | null }
 
-/** `origin`: where the text stands, if it is in another project. A failure is a whole sentence (`include-texts.ts`). */
+/** `origin`: where the text stands, if it is in another project. A failure is a whole sentence (`includes/failures.ts`). */
 export type IncludeAnswer = { text: string; origin?: Origin | null } | { failure: string }
 
 /** Answers all requests of a round, in their order. What a caller may not read is a failure. */
 export type IncludeResolver = (requests: IncludeRequest[]) => Promise<IncludeAnswer[]>
 
-/* ----------------------------------------------------------------- compile */
+// ----------------------------------------------------------------- compile
 
 export interface CompileContext {
   /** Variables for paths of includes, their rules, and later all else: those that are known before there is a pipeline. */
@@ -76,7 +76,7 @@ export interface CompiledConfig {
   /** Texts of the original, such as `jobs:x config contains unknown keys: y`. */
   errors: string[]
   warnings: string[]
-  /** The configuration with its includes, `extends` and references replaced; null if it is not valid or not wanted. */
+  /** The configuration with its includes, `extends` and references replaced; null if that fails, or it is not wanted. */
   merged_yaml: string | null
   /** In order, with `.pre` first and `.post` last. */
   stages: string[]
@@ -167,7 +167,7 @@ export interface CompiledNeed {
   pipeline: string | null
 }
 
-/* -------------------------------------------------------------------- plan */
+// -------------------------------------------------------------------- plan
 
 /** A pipeline that could be made. */
 export interface PipelineContext {
@@ -373,7 +373,7 @@ export type TriggerInclude = (
   | { kind: 'artifact'; path: string; job: string }
 ) & { inputs: Record<string, InputValue> }
 
-/* ------------------------------------------------------------------ states */
+// ------------------------------------------------------------------ states
 
 /** States of jobs and of what they make up. */
 export type JobState =

