@@ -63,6 +63,7 @@ function readPorts(place: Place, value: Config): number[] {
 
 function readPullPolicy(place: Place, value: Config): string[] {
   const policies = textsAt(place.of('pull_policy'), value, 'pull_policy') ?? []
+  if (policies.length === 0 && Array.isArray(value.get('pull_policy'))) place.of('pull_policy').add("config can't be blank")
   const unknown = policies.filter((each) => !PULL_POLICIES.includes(each))
   if (unknown.length > 0) place.of('pull_policy').add(`config unknown value: ${unknown.join(', ')}`)
   return policies

@@ -69,6 +69,7 @@ export function readJob(place: Place, name: string, job: Config, inherited: Inhe
     return value === undefined ? null : reader(place.of(key), value)
   }
   const needs = valueAt(job, 'needs') === undefined ? null : readNeeds(place, job.get('needs') ?? null)
+  if (isBridge && needs && needs.external.length > 0) place.of('needs').add('config uses invalid types: cross_dependency')
   checkDependencies(
     place,
     dependencies,

@@ -21,6 +21,13 @@ export function readNeeds(place: Place, value: Value): Needs | null {
   return { jobs: needs.filter((each) => !isExternal(each)), external }
 }
 
+/** Needs where only jobs of this pipeline are allowed: of rules and of bridges. */
+export function readOwnNeeds(place: Place, value: Value): CompiledNeed[] | null {
+  const needs = readNeeds(place, value)
+  if (needs && needs.external.length > 0) return place.of('needs').add('config uses invalid types: cross_dependency')
+  return needs?.jobs ?? null
+}
+
 const nothing = { artifacts: true, optional: false, matrix: null, project: null, ref: null, pipeline: null }
 
 function readNeed(place: Place, value: Value): CompiledNeed | null {

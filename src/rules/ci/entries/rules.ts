@@ -3,7 +3,7 @@ import { MAX_PATTERNS, MAX_START_IN } from '../limits.js'
 import { delimitedPattern } from '../regex.js'
 import type { AutoCancel, CompiledPolicy, CompiledRule, When } from '../types.js'
 import { type Config, isConfig, isStrings, type Value } from '../yaml/values.js'
-import { readNeeds } from './needs.js'
+import { readOwnNeeds } from './needs.js'
 import { flagAt, flatten, isKnown, isSupported, listAt, oneOf, type Place, periodAt, textAt, valueAt } from './place.js'
 import { readVariables } from './variables.js'
 
@@ -41,7 +41,7 @@ function readRule(place: Place, rule: Config, kind: keyof typeof RULE_KEYS): Com
     start_in: periodAt(place, rule, 'start_in', MAX_START_IN),
     allow_failure: flagAt(place, rule, 'allow_failure'),
     variables: readVariables(place.of('variables'), rule.get('variables')),
-    needs: valueAt(rule, 'needs') === undefined ? null : (readNeeds(place, rule.get('needs') ?? null)?.jobs ?? null),
+    needs: valueAt(rule, 'needs') === undefined ? null : readOwnNeeds(place, rule.get('needs') ?? null),
     interruptible: flagAt(place, rule, 'interruptible'),
     auto_cancel: rule.has('auto_cancel') ? readAutoCancel(place.of('auto_cancel'), rule.get('auto_cancel') ?? null) : null,
   }

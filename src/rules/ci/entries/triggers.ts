@@ -3,6 +3,9 @@ import type { InputValue, JobTrigger, TriggerInclude } from '../types.js'
 import { type Config, Decimal, isConfig, isStrings, type Value } from '../yaml/values.js'
 import { flagAt, isKnown, mapAt, neededText, oneOf, type Place, textAt, valueAt } from './place.js'
 
+/** A group and a name, or a variable that has them. */
+const isProjectPath = (text: string) => /[^\s/]\/[^\s/]|\$\S/.test(text)
+const NO_PATH = 'should be the full path of a project'
 const STRATEGIES = ['depend', 'mirror'] as const
 
 export function readTrigger(place: Place, value: Value): JobTrigger | null {
@@ -14,7 +17,10 @@ export function readTrigger(place: Place, value: Value): JobTrigger | null {
     forward: { yaml_variables: true, pipeline_variables: false },
     inputs: {},
   }
-  if (typeof value === 'string') return value === '' ? place.add("config can't be blank") : { ...plain, project: value }
+  if (typeof value === 'string') {
+    if (value === '') return place.add("config can't be blank")
+    return isProjectPath(value) ? { ...plain, project: value } : place.add(NO_PATH)
+  }
   if (!isConfig(value)) return place.add('has to be either a string or a hash')
   if (value.size === 0) return place.add("config can't be blank")
   const isChild = value.has('include')
@@ -26,6 +32,7 @@ export function readTrigger(place: Place, value: Value): JobTrigger | null {
   }
   if (isChild) return { ...plain, ...common, include: readIncludes(place, value.get('include') ?? null) }
   const project = neededText(place, value, 'project')
+  if (project !== null && !isProjectPath(project)) place.add(`project ${NO_PATH}`)
   return project === null ? null : { ...plain, ...common, project, branch: textAt(place, value, 'branch') }
 }
 
@@ -74,6 +81,7 @@ function readInclude(place: Place, value: Value): TriggerInclude[] {
   if (kind === 'remote') return [{ kind, url: name, inputs }]
   if (kind === 'artifact') return [{ kind, path: name, job: textAt(place, value, 'job') ?? '', inputs }]
   if (kind === 'local') return [{ kind, path: name, inputs }]
+  if (!isProjectPath(name)) return fault(place.add(`project ${NO_PATH}`))
   const file = value.get('file') ?? ''
   const paths = isStrings(file) ? file : [file]
   if (!isStrings(paths)) return fault(place.add('file should be an array of strings or a string'))
