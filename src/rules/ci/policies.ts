@@ -21,6 +21,7 @@ export function areSatisfied(
   const answers = (policy: CompiledPolicy): boolean[] => [
     ...(policy.refs ? [policy.refs.some((each) => matchesRef(each, pipeline))] : []),
     ...(policy.variables ? [policy.variables.some((each) => conditions.expressionHolds(each, values))] : []),
+    ...(policy.kubernetes ? [false] : []),
     ...(policy.changes ? [conditions.changesHold(policy.changes, null, values)] : []),
   ]
   return (!only || answers(only).every(Boolean)) && !(except && answers(except).some(Boolean))

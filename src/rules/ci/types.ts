@@ -132,6 +132,8 @@ export interface CompiledPolicy {
   refs: string[] | null
   variables: string[] | null
   changes: string[] | null
+  /** `kubernetes: active`: there are no clusters, so it never holds. */
+  kubernetes: boolean
 }
 
 export type When = 'on_success' | 'on_failure' | 'always' | 'manual' | 'delayed' | 'never'

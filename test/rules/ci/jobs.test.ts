@@ -56,7 +56,7 @@ describe('what is wrong with a job, by its name and keyword (CI-11, CI-14)', () 
     ['only: main', 'jobs:j:only has to be either an array of conditions or a hash'],
     ['only: [1]', 'jobs:j:only config should be an array of strings or regular expressions using re2 syntax'],
     ['except: ["/(/"]', 'jobs:j:except config should be an array of strings or regular expressions using re2 syntax'],
-    ['only: {kubernetes: active}', 'jobs:j:only `kubernetes` is not supported by this server'],
+    ['only: {kubernetes: maybe}', 'jobs:j:only kubernetes unknown value: maybe'],
     ['only: {variables: ["$A ="]}', 'jobs:j:only variables invalid expression syntax'],
     ['rules: x', 'jobs:j rules should be an array containing hashes and arrays of hashes'],
     ['rules: [{}]', "jobs:j:rules:rule config can't be blank"],

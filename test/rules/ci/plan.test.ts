@@ -132,6 +132,8 @@ describe('only and except (CI-25)', () => {
     ['only: {refs: [main], changes: [x]}', { changed_paths: ['y'] }, false],
     ['only: {refs: [main], changes: [x]}', { changed_paths: ['x'] }, true],
     ['only: {refs: [main], changes: [x]}', {}, true],
+    ['only: {kubernetes: active}', {}, false],
+    ['except: {kubernetes: active}', {}, true],
     ['except: [main]', {}, false],
     ['except: {refs: [dev], variables: [$CI_COMMIT_BRANCH]}', {}, false],
     ['except: {changes: [x]}', { changed_paths: ['y'] }, true],

@@ -45,15 +45,19 @@ describe('YAML 1.1 (CI-2)', () => {
     ])
   })
 
-  it('merge keys go no deeper, and the map itself wins, wherever they stand', async () => {
-    const { job } = await jobsOf(`
+  it('merge keys go no deeper, and their order counts: of a list the first map wins, of several keys the last', async () => {
+    const jobs = await jobsOf(`
 .one: &one {script: one, variables: {A: "1", B: "1"}}
 .two: &two {script: two, tags: [x]}
-job:
-  variables: {A: "2"}
-  <<: [*one, *two]
+list: {<<: [*one, *two], variables: {A: "2"}}
+several:
+  <<: *one
+  <<: *two
+after: {script: own, <<: *two}
 `)
-    expect(job).toMatchObject({ script: ['one'], tags: ['x'], variables: [{ key: 'A', value: '2' }] })
+    expect(jobs.list).toMatchObject({ script: ['one'], tags: ['x'], variables: [{ key: 'A', value: '2' }] })
+    expect(jobs.several).toMatchObject({ script: ['two'], variables: [{ key: 'A' }, { key: 'B' }] })
+    expect(jobs.after?.script).toEqual(['two'])
   })
 
   it('of equal keys the last counts', async () => {

@@ -91,7 +91,11 @@ export function readJob(place: Place, name: string, job: Config, inherited: Inhe
     allow_failure_exit_codes: allowed.codes,
     rules,
     // the default refs are gone where rules decide
-    only: only ? { ...only, refs: only.refs ?? DEFAULT_REFS } : isLimited ? null : { refs: DEFAULT_REFS, variables: null, changes: null },
+    only: only
+      ? { ...only, refs: only.refs ?? DEFAULT_REFS }
+      : isLimited
+        ? null
+        : { refs: DEFAULT_REFS, variables: null, changes: null, kubernetes: false },
     except: read('except', readPolicy),
     needs: needs?.jobs ?? null,
     external_needs: (needs?.external ?? []).map(({ matrix: _, ...need }) => need),

@@ -104,11 +104,13 @@ export function readAutoCancel(place: Place, value: Value): AutoCancel {
 export function readPolicy(place: Place, value: Value): CompiledPolicy | null {
   if (Array.isArray(value)) {
     const refs = readRefs(place, value, 'config')
-    return refs && { refs, variables: null, changes: null }
+    return refs && { refs, variables: null, changes: null, kubernetes: false }
   }
   if (!isConfig(value)) return place.add('has to be either an array of conditions or a hash')
   if (value.size === 0) return place.add("config can't be blank")
-  if (!isSupported(place, value, ['kubernetes']) || !isKnown(place, value, ['refs', 'variables', 'changes'])) return null
+  if (!isKnown(place, value, ['refs', 'variables', 'changes', 'kubernetes'])) return null
+  const kubernetes = valueAt(value, 'kubernetes')
+  if (kubernetes !== undefined && kubernetes !== 'active') place.add(`kubernetes unknown value: ${String(kubernetes)}`)
   const refs = valueAt(value, 'refs')
   const variables = listAt(place, value, 'variables')
   for (const each of variables ?? []) if (!parseExpression(each)) place.add('variables invalid expression syntax')
@@ -116,6 +118,7 @@ export function readPolicy(place: Place, value: Value): CompiledPolicy | null {
     refs: refs === undefined ? null : readRefs(place, refs, 'refs'),
     variables,
     changes: valueAt(value, 'changes') === undefined ? null : patternsOf(place, value.get('changes') ?? null, 'changes'),
+    kubernetes: kubernetes !== undefined,
   }
 }
 

@@ -75,23 +75,21 @@ function rootOf(document: Document): Value {
     if (!isMap(node)) return null
     if (node.tag === '!reference') throw new ConfigFault('!reference is not valid: it takes a list')
     const map: Config = new Map()
-    const merged: Config = new Map()
     for (const pair of node.items) {
       if (!isPair(pair)) continue
       const key = keyOf(pair.key)
       const value = pair.value === null ? null : read(pair.value)
-      if (key === '<<' && isPlain(pair.key)) mergeInto(merged, value)
+      if (key === '<<' && isPlain(pair.key)) mergeInto(map, value)
       else map.set(key, value)
     }
-    if (merged.size === 0) return remember(node, map)
-    // what the map says itself wins over what it merges (`<<`), which goes no deeper
-    return remember(node, new Map([...merged, ...map]))
+    return remember(node, map)
   }
-  const mergeInto = (merged: Config, value: Value) => {
+  /** `<<` goes no deeper, and wins over what stands before it. */
+  const mergeInto = (map: Config, value: Value) => {
     const maps = Array.isArray(value) ? value : [value]
     if (!maps.every(isConfig)) throw new ConfigFault('(<unknown>): a merge key takes a map or a list of maps')
     // the first of a list wins
-    for (const each of maps) for (const [key, part] of each) if (!merged.has(key)) merged.set(key, part)
+    for (const each of maps.toReversed()) for (const [key, part] of each) map.set(key, part)
   }
   const value = read(document.contents)
   weigh(value)
