@@ -66,6 +66,14 @@ other: {script: x}
     expect(await names({ variables: variables({ A: '1' }), changed_paths: ['src/x'] })).toEqual(['job', 'b', 'other'])
   })
 
+  it('a kind that is not done here is no fault where its rules do not want it', async () => {
+    const text = `include: {component: host/a/b@1, inputs: {x: y}, rules: [{if: $A}]}\n${job('x')}`
+    expect((await compileWith(text)).errors).toEqual([])
+    expect((await compileWith(text, {}, { variables: variables({ A: '1' }) })).errors).toEqual([
+      'include:include `component` is not supported by this server',
+    ])
+  })
+
   it.each([
     ['include: a.txt', 'Included file `a.txt` does not have YAML extension!'],
     ['include: a.yml', 'Local file `a.yml` does not exist!'],

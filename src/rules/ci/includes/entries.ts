@@ -9,6 +9,8 @@ export interface Include {
   requests: IncludeRequest[]
   rules: CompiledRule[] | null
   inputs: Record<string, InputValue>
+  /** A kind that is not done here, which is a fault if the rules want it. */
+  refused?: string
 }
 
 const KINDS = ['local', 'project', 'remote', 'template'] as const
@@ -33,7 +35,8 @@ function readInclude(place: Place, value: Value, from: Origin | null): Include |
   if (typeof value === 'string') return { requests: [{ ...locationOf(value), from }], rules: null, inputs: {} }
   if (!isConfig(value)) return place.add('config should be a hash or a string')
   const later = LATER.find((key) => value.has(key))
-  if (later) return place.of('include').add(`\`${later}\` is not supported by this server`)
+  if (later)
+    return { requests: [], rules: rulesOf(place, value), inputs: {}, refused: `include:include \`${later}\` is not supported by this server` }
   const found = KINDS.filter((key) => value.has(key))
   const kind = found[0]
   if (!kind || found.length > 1) {
@@ -44,15 +47,13 @@ function readInclude(place: Place, value: Value, from: Origin | null): Include |
       : place.add(`\`${shown}\` does not have a valid subkey for include. Valid subkeys are: ${names}`)
   }
   if (!isKnown(place.of('include'), value, KEYS[kind])) return null
-  const rules = valueAt(value, 'rules')
   const requests = requestsOf(place, value, kind, from)
-  return (
-    requests && {
-      requests,
-      rules: rules === undefined ? null : readRules(place.of('include'), rules, 'include'),
-      inputs: inputsAt(place, value),
-    }
-  )
+  return requests && { requests, rules: rulesOf(place, value), inputs: inputsAt(place, value) }
+}
+
+function rulesOf(place: Place, value: Config): CompiledRule[] | null {
+  const rules = valueAt(value, 'rules')
+  return rules === undefined ? null : readRules(place.of('include'), rules, 'include')
 }
 
 function requestsOf(place: Place, value: Config, kind: (typeof KINDS)[number], from: Origin | null): IncludeRequest[] | null {

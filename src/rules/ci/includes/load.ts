@@ -50,9 +50,11 @@ export function loadAll(text: string, context: CompileContext, round: Round): Lo
     const inputs = inputsOf(file.header, given)
     const config = file.header ? interpolate(file.content, inputs, context.variables) : file.content
     let merged: Config = new Map()
-    for (const include of readIncludes(config.get('include'), origin))
-      if (isWanted(include, origin))
-        for (const request of include.requests) for (const part of filesOf(request, include.inputs)) merged = mergeDeep(merged, part)
+    for (const include of readIncludes(config.get('include'), origin)) {
+      if (!isWanted(include, origin)) continue
+      if (include.refused !== undefined) throw new ConfigFault(include.refused)
+      for (const request of include.requests) for (const part of filesOf(request, include.inputs)) merged = mergeDeep(merged, part)
+    }
     const own = new Map(config)
     own.delete('include')
     return mergeDeep(merged, own)
