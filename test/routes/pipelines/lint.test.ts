@@ -51,7 +51,7 @@ describe('POST /ci/lint (CI-61)', () => {
 
   it('hostile content is an answer (CI-40)', async () => {
     expect((await lint({ content: 'a'.repeat(1_100_000) })).errors).toEqual(['The YAML file is too large: at most 1 MB is read'])
-    // whose caller has no turn for a while, and is told to ask again while the cores are busy
+    // whose caller has no turn for a while, and must ask again while the cores are busy
     const other = await aUser(t.ctx)
     const ask = () => t.api('post', '/ci/lint', other).send({ content: `a: ${'['.repeat(200_000)}` })
     let answer = await ask()

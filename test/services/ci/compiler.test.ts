@@ -18,7 +18,7 @@ afterEach(() => compiler.close())
 
 const none = async () => []
 
-/** On busy cores a thread may not get its time: who asks is told to ask again. */
+/** On busy cores a thread may not get its time: who asks must ask again. */
 async function errorsOf(text: string): Promise<string[]> {
   for (;;) {
     try {

@@ -215,7 +215,9 @@ const NO_RETRY: JobRetry = { max: 0, when: [], exit_codes: [] }
 const RETRY_REASONS = [
   ...['always', 'unknown_failure', 'script_failure', 'api_failure', 'stuck_or_timeout_failure', 'runner_system_failure'],
   ...['missing_dependency_failure', 'runner_unsupported', 'stale_schedule', 'job_execution_timeout', 'archived_failure'],
-  ...['unmet_prerequisites', 'scheduler_failure', 'data_integrity_failure', 'forward_deployment_failure', 'runner_provisioning_timeout'],
+  ...['unmet_prerequisites', 'scheduler_failure', 'data_integrity_failure', 'forward_deployment_failure', 'user_blocked', 'project_deleted'],
+  ...['ci_quota_exceeded', 'pipeline_loop_detected', 'no_matching_runner', 'trace_size_exceeded', 'builds_disabled', 'environment_creation_failure'],
+  ...['deployment_rejected', 'failed_outdated_deployment_job', 'runner_interrupted', 'runner_provisioning_timeout'],
 ]
 
 function readRetry(place: Place, value: Value): JobRetry | null {
