@@ -127,6 +127,7 @@ const READS = {
   'GET /projects/:id/pipelines/latest': '',
   'GET /projects/:id/pipelines/:pipeline_id': '',
   'GET /projects/:id/pipelines/:pipeline_id/jobs': '',
+  'GET /projects/:id/ci/lint': '',
   'GET /projects/:id/jobs': '',
   'GET /projects/:id/jobs/:job_id': '',
   'GET /users/:id/custom_attributes': '',
@@ -654,6 +655,8 @@ const WRITES = {
   }),
   'POST /projects/:id/statuses/:sha': ({ n }) => ({ body: { state: 'success', name: `call ${n}` } }),
   'POST /projects/:id/pipelines/:pipeline_id/cancel': () => ({}),
+  'POST /ci/lint': ({ n }) => ({ body: { content: `job${n}: {script: make}` } }),
+  'POST /projects/:id/ci/lint': ({ n }) => ({ body: { content: `job${n}: {script: make}` } }),
   'PUT /users/:id/custom_attributes/:key': ({ n }) => ({ body: { value: `${n}` } }),
   'DELETE /users/:id/custom_attributes/:key': async (k) => ({ fill: await attribute(k, '/users/:id') }),
   'POST /projects/:id/repository/commits/:sha/cherry_pick': async (k) => {

@@ -20,7 +20,7 @@ const ON_DEMAND = { diagrams: ['page', 'frame'], editor: ['editor'] }
 export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'nodemailer', 'openpgp']
 
 /**
- * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js, dist/markdown.js, dist/highlight.js, and dist/test-git.cjs for
+ * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js, dist/markdown.js, dist/highlight.js, dist/ci.js, and dist/test-git.cjs for
  * test suites, if the sources have changed since the last build. A package without sources counts as built.
  */
 export async function build() {
@@ -114,6 +114,7 @@ export async function bundles() {
       ssh: 'src/transport/ssh/worker.ts',
       markdown: 'src/services/markdown/entry.ts',
       highlight: 'src/lib/text/highlight-entry.ts',
+      ci: 'src/services/ci/compiler-entry.ts',
     },
     format: 'esm',
     define: { PROGRAM_DIGEST: JSON.stringify(createHash('sha1').update(text).digest('hex')) },

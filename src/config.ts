@@ -143,6 +143,7 @@ const Environment = z.object({
   ROOST_ARCHIVE_CACHE_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(1024 * MEBIBYTE),
   ROOST_IMPERSONATION: flag.default(true),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
+  ROOST_CI_REMOTE_INCLUDES: flag.default(true),
   ROOST_WORKERS: z
     .string()
     .regex(/^(auto|\d{1,3})$/, 'is neither a number nor auto')
@@ -244,6 +245,8 @@ export type Config = Readonly<{
   metrics: Readonly<{ token: string | undefined; allowed: readonly string[] }>
   /** Whether webhooks and imports may call local addresses and private networks (SEC-138). */
   allowLocalRequests: boolean
+  /** Whether `.gitlab-ci.yml` may include files of other servers (CI-60). */
+  ciRemoteIncludes: boolean
   /** Whether administrators may act as other users, by pages and by impersonation tokens. */
   impersonation: boolean
   /**
@@ -315,6 +318,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
     metrics: Object.freeze({ token: env.METRICS_TOKEN, allowed: Object.freeze(env.METRICS_ALLOWED ?? []) }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
+    ciRemoteIncludes: env.ROOST_CI_REMOTE_INCLUDES,
     impersonation: env.ROOST_IMPERSONATION,
     failedCredentials: Object.freeze({
       attempts: env.ROOST_FAILED_CREDENTIALS,

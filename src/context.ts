@@ -26,6 +26,7 @@ import type { MarkdownThread } from './lib/text/markdown-thread.js'
 import type { Links } from './links.js'
 import type { Metrics } from './metrics.js'
 import type { PipelineState } from './rules/pipeline-states.js'
+import type { CiCompiler } from './services/ci/compiler.js'
 import type { ExternalPictures } from './services/core/external-pictures.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
@@ -148,6 +149,8 @@ interface Cpu {
   markdown: MarkdownThread
   /** Marks the syntax of programs, in another thread. */
   highlighter: Highlighter
+  /** Reads `.gitlab-ci.yml`, in a third. */
+  ci: CiCompiler
   /** Runs long computations in slices on the event loop. */
   slices: Slices
 }

@@ -21,7 +21,7 @@ export interface Metrics {
   /** Records an attempt to send mail. `refused`: permanently; `failed`: it will be retried. */
   mail(kind: string, result: 'sent' | 'refused' | 'failed'): void
   /** Counts a text that a thread was asked to render. */
-  text(kind: 'markdown' | 'source', result: TextResult): void
+  text(kind: 'markdown' | 'source' | 'ci', result: TextResult): void
   /** The metrics of this process, to be merged with those of others. */
   values(): Promise<MetricValues>
   /** The metrics in the Prometheus format. */

@@ -29,6 +29,7 @@ import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
 import { type CacheCounts, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
 import { type PushedMetrics, pushedMetrics } from '../pushed-metrics.js'
+import { CiCompiler } from '../services/ci/compiler.js'
 import { ErrorTracker } from '../services/core/error-tracker.js'
 import { ExternalPictures } from '../services/core/external-pictures.js'
 import { ListCache } from '../services/core/list-cache.js'
@@ -153,7 +154,7 @@ export async function createContext(
 
 async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
   await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close(), caches.pictures.close()])
-  await Promise.all([git.close(), cpu.markdown.close(), cpu.highlighter.close(), argon2IsShared ? undefined : cpu.argon2.close()])
+  await Promise.all([git.close(), cpu.markdown.close(), cpu.highlighter.close(), cpu.ci.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
   mail?.close()
 }
@@ -164,6 +165,7 @@ function openCpu({ config, options, metrics }: ContextParts, programs: URL, argo
     argon2: argon2 ?? new Argon2(config.argon2, options.workers),
     markdown: new MarkdownThread(new URL('markdown.js', programs), slices, (result) => metrics.text('markdown', result)),
     highlighter: new Highlighter(new URL('highlight.js', programs), (result) => metrics.text('source', result)),
+    ci: new CiCompiler(new URL('ci.js', programs), (result) => metrics.text('ci', result)),
     slices,
   }
 }

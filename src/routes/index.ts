@@ -45,6 +45,7 @@ import { notes } from './notes/notes.js'
 import { suggestions } from './notes/suggestions.js'
 import { notificationSettings } from './notification-settings/index.js'
 import { pipelines } from './pipelines/index.js'
+import { lint } from './pipelines/lint.js'
 import { projects } from './projects/index.js'
 import { projectsOfGroups } from './projects/of-group.js'
 import { releases } from './releases/index.js'
@@ -121,6 +122,7 @@ const subjects: Section[] = [
   },
   { name: 'Files', description: 'Files of a repository: content, blame and changes.', endpoints: files },
   { name: 'Pipelines and jobs', description: 'Pipelines and jobs, derived from commit statuses.', endpoints: pipelines },
+  { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },
   { name: 'Issues', description: 'Issues with their todos and time tracking.', endpoints: [...issueLists, ...issues, ...issueAttention] },
   { name: 'Labels', description: 'Labels of projects and groups.', endpoints: labels },
   { name: 'Milestones', description: 'Milestones of projects and groups.', endpoints: milestones },

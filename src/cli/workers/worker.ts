@@ -80,7 +80,7 @@ async function reportHealth({ db, git, cpu }: Context, link: ParentLink, signal:
   while (!signal.aborted) {
     const checked = Promise.all([db.readRows(undefined, 'select 1', []), git.checkStart()])
     await checked.then(
-      () => (cpu.markdown.isHealthy && cpu.highlighter.isHealthy ? link.send({ type: 'healthy' }) : undefined),
+      () => (cpu.markdown.isHealthy && cpu.highlighter.isHealthy && cpu.ci.isHealthy ? link.send({ type: 'healthy' }) : undefined),
       () => undefined, // reported by the calls that meet it
     )
     await sleep(HEALTH_INTERVAL_MS, undefined, { signal }).catch(() => undefined)

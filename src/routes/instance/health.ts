@@ -7,7 +7,7 @@ export function healthRoutes(app: FastifyInstance, ctx: Context) {
   for (const url of ['/-/health', '/-/liveness']) app.get(url, configOf(url), async (_, reply) => reply.type('text/plain').send('OK'))
   app.get('/-/readiness', configOf('/-/readiness'), async (_, reply) => {
     const served = !app.drain.begun && Promise.all([ctx.db.ping(), ctx.git.ping()]).then(() => true)
-    const threads = ctx.cpu.markdown.isHealthy && ctx.cpu.highlighter.isHealthy
+    const threads = ctx.cpu.markdown.isHealthy && ctx.cpu.highlighter.isHealthy && ctx.cpu.ci.isHealthy
     const ready = threads && (await Promise.resolve(served).catch(() => false))
     return reply
       .code(ready ? 200 : 503)

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
-import http, { type IncomingMessage } from 'node:http'
-import https from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
@@ -10,8 +9,9 @@ import type { Logger } from 'pino'
 import { FairQueue } from '../../lib/async/fair-queue.js'
 import type { Encryption } from '../../lib/crypto/encryption.js'
 import { FileCache } from '../../lib/files/file-cache.js'
+import { getFrom } from '../../lib/outgoing-get.js'
 import { shareOf } from '../../lib/share.js'
-import { checkTarget, pinnedTo, type Target, type TargetRules } from '../../lib/ssrf-guard.js'
+import type { TargetRules } from '../../lib/ssrf-guard.js'
 import { parseUrl } from '../../lib/url.js'
 import type { Links } from '../../links.js'
 import type { Settings } from './settings-table.js'
@@ -75,7 +75,6 @@ const TYPES = new Set(
   ['png', 'jpeg', 'jpg', 'gif', 'webp', 'avif', 'svg+xml', 'x-icon', 'vnd.microsoft.icon', 'bmp', 'x-ms-bmp'].map((name) => `image/${name}`),
 )
 const MAX_BYTES = 5 * 1024 * 1024
-const MAX_REDIRECTS = 3
 const TIMEOUT_MS = 10_000
 const CACHE_BYTES = 256 * 1024 * 1024
 /** How long a picture is shown before its server is asked again: badges change. */
@@ -162,22 +161,9 @@ async function takeType(stream: Readable): Promise<string> {
   return start.toString('latin1', 0, end)
 }
 
-/** Fetches a file as the cache has it. Each address that a redirect names is checked (SEC-138). */
-async function fetchPicture(address: string, rules: TargetRules, signal: AbortSignal): Promise<Buffer> {
-  let at = address
-  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const target = await checkTarget(at, rules)
-    const response = await get(target, signal)
-    const { statusCode = 0, headers } = response
-    try {
-      if (statusCode < 300 || statusCode >= 400 || headers.location === undefined) return await readPicture(response)
-    } finally {
-      response.destroy()
-    }
-    at = new URL(headers.location, target.url).href
-  }
-  throw new NoPicture('it is redirected too often')
-}
+/** Fetches a file as the cache has it. */
+const fetchPicture = (address: string, rules: TargetRules, signal: AbortSignal): Promise<Buffer> =>
+  getFrom(address, rules, { accept: 'image/*', signal }, readPicture)
 
 async function readPicture(response: IncomingMessage): Promise<Buffer> {
   const { statusCode, headers } = response
@@ -195,15 +181,3 @@ async function readPicture(response: IncomingMessage): Promise<Buffer> {
   if (bytes === 0) throw new NoPicture('it is empty')
   return Buffer.concat(chunks)
 }
-
-/** Sends nothing about the reader: no cookie, no referrer, no credentials. */
-const get = ({ url, addresses }: Target, signal: AbortSignal): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const headers = { accept: 'image/*', 'accept-encoding': 'identity', 'user-agent': 'roost', connection: 'close' }
-    const { request } = url.protocol === 'https:' ? https : http
-    const call = request(url, { agent: false, lookup: pinnedTo(addresses), maxHeaderSize: 16_384, headers, signal })
-    call.once('response', resolve)
-    // also after the response, when the time is over
-    call.on('error', reject)
-    call.end()
-  })
