@@ -1,5 +1,17 @@
 /** The states of pipelines and of their statuses (ST-20). */
-export const PIPELINE_STATES = ['created', 'pending', 'running', 'success', 'failed', 'canceled', 'skipped', 'manual'] as const
+export const PIPELINE_STATES = [
+  'created',
+  'waiting_for_resource',
+  'preparing',
+  'pending',
+  'running',
+  'success',
+  'failed',
+  'canceled',
+  'skipped',
+  'manual',
+  'scheduled',
+] as const
 export type PipelineState = (typeof PIPELINE_STATES)[number]
 
 /** Whether a head pipeline in this state lets a merge request be merged that needs one (MR-61, PR-41). */
@@ -8,3 +20,5 @@ export const letsMerge = (state: PipelineState | null, { skippedCounts }: { skip
 
 /** The stage of all statuses (ST-13). */
 export const STAGE = 'external'
+/** The position of that stage: after those of all jobs. */
+export const LAST_STAGE = 1_000_000

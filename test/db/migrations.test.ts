@@ -30,6 +30,7 @@ const FROZEN = {
   '0023_projects_of_namespaces': 'a2e8c22d55087153cc0ec387688fe69cf38e9506d8ad700da6ded075daa24c42',
   '0024_boards': '0f02de34e553c0213d52e023e765a411e3f7c5c7e4d6dd2e430d82959bcd5a51',
   '0025_reviews': '68bec53a00ae565421e0a1bed363d703f42eb95964fc1c4fa6d44dd3d372efd8',
+  '0026_ci': '18d686fe9e0aad2377767737d503e32c14eaff30479cce6628b9b8679d6e1ebe',
 }
 
 describe('migrations', () => {

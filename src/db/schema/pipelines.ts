@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, doublePrecision, foreignKey, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
+import { LAST_STAGE, PIPELINE_STATES, STAGE } from '../../rules/pipeline-states.js'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
@@ -21,7 +21,7 @@ export const iidCounters = pgTable(
   (t) => [primaryKey({ columns: [t.project_id, t.kind] })],
 )
 
-/** A pipeline: the statuses of one commit on one ref. There is no runner, so there is exactly one for each pair. */
+/** A pipeline: the jobs and statuses of one commit on one ref. */
 export const pipelines = pgTable(
   'pipelines',
   {
@@ -38,12 +38,25 @@ export const pipelines = pgTable(
     /** Derived from the latest statuses (ST-20, PL-5). */
     status: text({ enum: PIPELINE_STATES }).notNull().default('created'),
     source: text().notNull().default('external'),
+    /** What the ref pointed to before the push that made it; null if it was no push. */
+    before_sha: text(),
+    /** Why the configuration makes no jobs, as lines; null if there is no fault. */
+    yaml_errors: text(),
+    /** The stages that have jobs, in order. */
+    stages: text().array().notNull().default(sql`'{}'`),
+    /** Whether its ref was protected when it was made: only then protected variables and runners serve it. */
+    protected: boolean().notNull().default(false),
+    /** The job of the queue that made it, so that it is made once. */
+    made_by: ref(),
     user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
   (t) => [
-    uniqueIndex('pipelines_project_id_sha_ref_key').on(t.project_id, t.sha, t.ref),
+    index('pipelines_project_id_sha_ref_idx').on(t.project_id, t.sha, t.ref, t.id),
+    // statuses of one commit and ref that come at once make one
+    uniqueIndex('pipelines_external_key').on(t.project_id, t.sha, t.ref).where(sql`${t.source} = 'external'`),
+    uniqueIndex('pipelines_made_by_key').on(t.made_by, t.ref, t.tag).where(sql`${t.made_by} is not null`),
     uniqueIndex('pipelines_project_id_iid_key').on(t.project_id, t.iid),
     index('pipelines_project_id_sha_idx').on(t.project_id, t.sha, t.id),
     uniqueIndex('pipelines_project_id_id_key').on(t.project_id, t.id),
@@ -51,7 +64,10 @@ export const pipelines = pgTable(
   ],
 )
 
-/** A commit status, also shown as a job; the commit and the ref are those of its pipeline. */
+/** What a row of `commit_statuses` is: reported from outside, a job for a runner, or a job that starts a pipeline. */
+export const JOB_KINDS = ['status', 'build', 'bridge'] as const
+
+/** A commit status or a job; the commit and the ref are those of its pipeline. */
 export const commitStatuses = pgTable(
   'commit_statuses',
   {
@@ -66,14 +82,23 @@ export const commitStatuses = pgTable(
      * Whether its author was deleted, so that `user_id` is the ghost; several of these may be pending under one name.
      */
     orphaned: boolean().notNull().default(false),
+    kind: text({ enum: JOB_KINDS }).notNull().default('status'),
     name: text().notNull(),
+    stage: text().notNull().default(STAGE),
+    /** The position of the stage among `pipelines.stages`; statuses come last. */
+    stage_index: integer().notNull().default(LAST_STAGE),
     status: text({ enum: PIPELINE_STATES }).notNull(),
-    /** Whether it is the newest of its name in the pipeline (ST-16). */
+    allow_failure: boolean().notNull().default(false),
+    /** Why it failed, as runners name it; null for statuses. */
+    failure_reason: text(),
+    /** Whether it is the newest of its name in the pipeline (ST-16); of a job: it was not retried. */
     latest: boolean().notNull().default(true),
     target_url: text(),
     description: text(),
     coverage: doublePrecision(),
     created_at: moment().notNull().defaultNow(),
+    /** When a job became pending. */
+    queued_at: moment(),
     started_at: moment(),
     finished_at: moment(),
   },
@@ -84,10 +109,11 @@ export const commitStatuses = pgTable(
       columns: [t.project_id, t.pipeline_id],
       foreignColumns: [pipelines.project_id, pipelines.id],
     }).onDelete('cascade'),
-    uniqueIndex('commit_statuses_latest_key').on(t.project_id, t.pipeline_id, t.name).where(sql`${t.latest}`),
+    uniqueIndex('commit_statuses_latest_key').on(t.project_id, t.pipeline_id, t.name).where(sql`${t.latest} and ${t.kind} = 'status'`),
+    uniqueIndex('commit_statuses_latest_job_key').on(t.project_id, t.pipeline_id, t.name).where(sql`${t.latest} and ${t.kind} <> 'status'`),
     uniqueIndex('commit_statuses_open_key')
       .on(t.project_id, t.pipeline_id, t.name, t.user_id)
-      .where(sql`${t.status} in ('pending', 'running') and not ${t.orphaned}`),
+      .where(sql`${t.status} in ('pending', 'running') and not ${t.orphaned} and ${t.kind} = 'status'`),
     index('commit_statuses_status_idx').on(t.project_id, t.pipeline_id, t.status).where(sql`${t.latest}`),
     index('commit_statuses_pipeline_id_idx').on(t.project_id, t.pipeline_id, t.latest, t.id),
     index('commit_statuses_project_id_idx').on(t.project_id, t.id).where(sql`${t.latest}`),

@@ -40,10 +40,10 @@ export function presentBoardList({ id, label, user, milestone, position }: Board
 }
 
 export function presentBoard({ board, lists }: BoardRecord, source: BoardSource, today: string, view: View): z.infer<typeof Board> {
-  return { id: board.id, name: board.name, ...presentSource(source, view), lists: lists.map((list) => presentBoardList(list, today, view)) }
+  return { id: board.id, name: board.name, ...sourceOf(source, view), lists: lists.map((list) => presentBoardList(list, today, view)) }
 }
 
-function presentSource(source: BoardSource, view: View) {
+function sourceOf(source: BoardSource, view: View) {
   if ('group' in source) {
     const { id, name, full_path } = source.group.group
     return { project: null, group: { id, name, web_url: view.links.group(full_path) } }
@@ -51,12 +51,11 @@ function presentSource(source: BoardSource, view: View) {
   const { project } = source.project
   const path = `${project.namespace.full_path}/${project.path}`
   return {
-    project: {
-      ...presentProjectAddress({ project, namespace: project.namespace }, view),
+    project: Object.assign(presentProjectAddress({ project, namespace: project.namespace }, view), {
       name_with_namespace: `${project.namespace.full_name} / ${project.name}`,
       path_with_namespace: path,
       http_url_to_repo: view.links.http(path),
-    },
+    }),
     group: null,
   }
 }

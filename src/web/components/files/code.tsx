@@ -52,6 +52,9 @@ const STATES: Record<PipelineState, [string, BadgeKind, IconName]> = {
   canceled: ['canceled', '', 'circle-slash'],
   skipped: ['skipped', '', 'circle-slash'],
   manual: ['manual', '', 'circle-dot'],
+  scheduled: ['delayed', '', 'clock'],
+  waiting_for_resource: ['waiting', 'waiting', 'clock'],
+  preparing: ['preparing', 'waiting', 'clock'],
 }
 
 /** The state of a pipeline or of one of its statuses. */

@@ -1,0 +1,229 @@
+import { sql } from 'drizzle-orm'
+import { bigint, boolean, check, customType, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import type { PlannedJob, Variable } from '../../rules/ci/types.js'
+import { id, moment, ref } from './columns.js'
+import { namespaces } from './namespaces.js'
+import { commitStatuses, pipelines } from './pipelines.js'
+import { projects } from './projects.js'
+import { users } from './users.js'
+
+const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
+
+/** Whom a runner serves: all projects, those of a group, or some. */
+export const RUNNER_KINDS = ['instance_type', 'group_type', 'project_type'] as const
+
+/** A runner: an entry of a GitLab Runner's configuration, which takes jobs with its token. */
+export const runners = pgTable(
+  'runners',
+  {
+    id: id(),
+    kind: text({ enum: RUNNER_KINDS }).notNull(),
+    /** The group of a group's runner. */
+    group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    creator_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    /** SHA-256 of its token, hex. */
+    digest: text().notNull(),
+    /** How it was made: with a registration token, or by a user (`glrt-`). */
+    registered: boolean().notNull(),
+    description: text(),
+    maintenance_note: text(),
+    paused: boolean().notNull().default(false),
+    /** A project's runner that no other project may be given. */
+    locked: boolean().notNull().default(false),
+    run_untagged: boolean().notNull().default(true),
+    /** It takes jobs of protected branches and tags only. */
+    protected: boolean().notNull().default(false),
+    /** Seconds; null: that of the job or project. */
+    maximum_timeout: integer(),
+    tags: text().array().notNull().default(sql`'{}'`),
+    /** What the last of its machines said of itself (`info`), and from where. */
+    info: jsonb().$type<RunnerInfo>().notNull().default({}),
+    ip_address: text(),
+    contacted_at: moment(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('runners_digest_key').on(t.digest),
+    index('runners_group_id_idx').on(t.group_id),
+    index('runners_creator_id_idx').on(t.creator_id),
+  ],
+)
+
+export interface RunnerInfo {
+  name?: string | undefined
+  version?: string | undefined
+  revision?: string | undefined
+  platform?: string | undefined
+  architecture?: string | undefined
+  executor?: string | undefined
+}
+
+/** The projects that a project's runner serves. */
+export const runnerProjects = pgTable(
+  'runner_projects',
+  {
+    runner_id: ref()
+      .notNull()
+      .references(() => runners.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+  },
+  (t) => [primaryKey({ columns: [t.runner_id, t.project_id] }), index('runner_projects_project_id_idx').on(t.project_id)],
+)
+
+/** Tokens with which runners register: of the instance (both ids null), a group or a project. */
+export const registrationTokens = pgTable(
+  'registration_tokens',
+  {
+    id: id(),
+    group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    digest: text().notNull(),
+    /** The encrypted token, which is shown to those who may register runners. */
+    sealed: text().notNull(),
+  },
+  (t) => [
+    uniqueIndex('registration_tokens_digest_key').on(t.digest),
+    uniqueIndex('registration_tokens_source_key').on(sql`coalesce(${t.group_id}, 0)`, sql`coalesce(${t.project_id}, 0)`),
+    index('registration_tokens_group_id_idx').on(t.group_id),
+    index('registration_tokens_project_id_idx').on(t.project_id),
+  ],
+)
+
+/** What a job for a runner has beside its row of `commit_statuses`. */
+export const builds = pgTable(
+  'builds',
+  {
+    job_id: ref()
+      .primaryKey()
+      .references(() => commitStatuses.id, { onDelete: 'cascade' }),
+    /** What the configuration says about it. */
+    definition: jsonb().$type<PlannedJob>().notNull(),
+    /** Names of the jobs that it waits for; null: all jobs of earlier stages. */
+    needs: text().array(),
+    /** How often the job was retried by itself. */
+    retries: integer().notNull().default(0),
+    /** When a delayed job begins. */
+    scheduled_at: moment(),
+    /** Variables that were given when a manual job was started. */
+    variables: jsonb().$type<Variable[]>().notNull().default([]),
+    runner_id: ref().references(() => runners.id, { onDelete: 'set null' }),
+    /** SHA-256 of the job's token, hex, once a runner has taken it. */
+    digest: text(),
+    /** Seconds after which it is stopped, as told to the runner. */
+    timeout: integer(),
+    /** When its runner was last heard of. */
+    seen_at: moment(),
+    exit_code: integer(),
+    /** Length of the log in bytes. */
+    trace_size: bigint({ mode: 'number' }).notNull().default(0),
+    erased_at: moment(),
+    erased_by: ref().references(() => users.id, { onDelete: 'set null' }),
+  },
+  (t) => [
+    uniqueIndex('builds_digest_key').on(t.digest),
+    index('builds_runner_id_idx').on(t.runner_id, t.job_id),
+    index('builds_erased_by_idx').on(t.erased_by),
+    index('builds_scheduled_at_idx').on(t.scheduled_at).where(sql`${t.scheduled_at} is not null`),
+    // those that a runner has and that have not ended: the row forgets `seen_at` at the end
+    index('builds_seen_at_idx').on(t.seen_at).where(sql`${t.seen_at} is not null`),
+  ],
+)
+
+/** The jobs that wait for a runner. */
+export const pendingBuilds = pgTable(
+  'pending_builds',
+  {
+    job_id: ref()
+      .primaryKey()
+      .references(() => commitStatuses.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    protected: boolean().notNull(),
+    tags: text().array().notNull(),
+  },
+  (t) => [index('pending_builds_project_id_idx').on(t.project_id)],
+)
+
+/** The log of a job in pieces, by the offset of their first byte. */
+export const traceChunks = pgTable(
+  'trace_chunks',
+  {
+    job_id: ref()
+      .notNull()
+      .references(() => builds.job_id, { onDelete: 'cascade' }),
+    first: bigint({ mode: 'number' }).notNull(),
+    bytes: bytea().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.job_id, t.first] })],
+)
+
+/** Variables that a pipeline was made with. */
+export const pipelineVariables = pgTable(
+  'pipeline_variables',
+  {
+    pipeline_id: ref()
+      .notNull()
+      .references(() => pipelines.id, { onDelete: 'cascade' }),
+    key: text().notNull(),
+    /** The encrypted value. */
+    sealed: text().notNull(),
+    /** Its value is the content of a file. */
+    file: boolean().notNull().default(false),
+  },
+  (t) => [primaryKey({ columns: [t.pipeline_id, t.key] })],
+)
+
+/** Files that runners have sent: archives and reports. */
+export const artifacts = pgTable(
+  'artifacts',
+  {
+    id: id(),
+    job_id: ref()
+      .notNull()
+      .references(() => builds.job_id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** `archive`, or the kind of a report. */
+    file_type: text().notNull(),
+    file_format: text().notNull(),
+    filename: text().notNull(),
+    size: bigint({ mode: 'number' }).notNull(),
+    /** The SHA-256 of its bytes, in hex: its name in the store. */
+    oid: text().notNull(),
+    /** Null: it is kept. */
+    expires_at: moment(),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('artifacts_job_id_file_type_key').on(t.job_id, t.file_type),
+    index('artifacts_project_id_idx').on(t.project_id),
+    index('artifacts_oid_idx').on(t.oid),
+    index('artifacts_expires_at_idx').on(t.expires_at).where(sql`${t.expires_at} is not null`),
+  ],
+)
+
+/** A CI variable of a project or a group, exactly one of the two. */
+export const variables = pgTable(
+  'variables',
+  {
+    id: id(),
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    key: text().notNull(),
+    /** The encrypted value (V-6). */
+    sealed: text().notNull(),
+    protected: boolean().notNull().default(false),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    check('variables_one_source', sql`num_nonnulls(${t.project_id}, ${t.group_id}) = 1`),
+    uniqueIndex('variables_project_id_key_key').on(t.project_id, t.key).where(sql`${t.project_id} is not null`),
+    uniqueIndex('variables_group_id_key_key').on(t.group_id, t.key).where(sql`${t.group_id} is not null`),
+  ],
+)
