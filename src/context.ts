@@ -179,6 +179,8 @@ export interface Context extends Source {
   git: Git
   /** The store of Git LFS objects. */
   lfs: ObjectStore
+  /** The store of what jobs have made. */
+  artifacts: ObjectStore
   jobs: Jobs
   /** Null where mail is not configured (ML-1). */
   mail: Mailer | null

@@ -12,6 +12,7 @@ export const STATUS = {
   too_large: 413,
   uri_too_long: 414,
   unsupported_media_type: 415,
+  range: 416,
   unprocessable: 422,
   headers_too_large: 431,
   too_many: 429,

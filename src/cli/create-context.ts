@@ -116,7 +116,8 @@ export async function createContext(
     config,
     db,
     git,
-    lfs: await openObjectStore(config, bucketOwner),
+    lfs: await openObjectStore(config, bucketOwner, 'lfs'),
+    artifacts: await openObjectStore(config, bucketOwner, 'artifacts'),
     jobs: openJobs(parts, () => ctx),
     mail: config.mail === undefined ? null : openMailer(config.mail),
     listeners: eventListeners,
@@ -152,10 +153,11 @@ export async function createContext(
   return ctx
 }
 
-async function closeParts({ jobs, storages, caches, git, cpu, lfs, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
+async function closeParts({ jobs, storages, caches, git, cpu, lfs, artifacts, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
   await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close(), caches.pictures.close()])
   await Promise.all([git.close(), cpu.markdown.close(), cpu.highlighter.close(), cpu.ci.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
+  artifacts.close()
   mail?.close()
 }
 
@@ -270,12 +272,13 @@ function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: ()
 const throttlingOf = ({ jobqueue_throttling_enabled: on, jobqueue_throttling_factor: factor, jobqueue_throttling_queues: kinds }: Settings) =>
   on && factor !== null ? { kinds, factor } : null
 
-/** Opens the store of Git LFS objects. */
-async function openObjectStore({ dataDir, lfsBucket }: Config, owner: string): Promise<ObjectStore> {
-  const folder = join(dataDir, 'lfs')
+/** Opens the store of Git LFS objects, or that of artifacts: a folder, or a part of the bucket. */
+async function openObjectStore({ dataDir, lfsBucket }: Config, owner: string, kind: 'lfs' | 'artifacts'): Promise<ObjectStore> {
+  const folder = join(dataDir, kind)
   if (!lfsBucket) return objectFolder(folder)
   const { objectBucket } = await import('../lib/files/object-bucket.js')
-  return objectBucket(lfsBucket, join(folder, 'incoming'), owner)
+  const bucket = kind === 'lfs' ? lfsBucket : { ...lfsBucket, prefix: `${lfsBucket.prefix}${kind}/` }
+  return objectBucket(bucket, join(folder, 'incoming'), owner)
 }
 
 /** Logs a job that was retried or has failed for good. */

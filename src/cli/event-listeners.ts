@@ -1,4 +1,5 @@
 import type { EventListeners } from '../context.js'
+import { enqueuePipelines } from '../services/ci/create.js'
 import { skipPipelines } from '../services/ci/pipelines.js'
 import { processCommitMessages } from '../services/issuables/commit-messages.js'
 import { addFailureTodos, mergeAfterPipeline } from '../services/issuables/merge-requests/merging/on-status.js'
@@ -12,7 +13,7 @@ const updateMergeRequests: EventListeners['push'][number] = async (ctx, event) =
 
 /** The listeners of each event, from lower rooms to higher ones. */
 export const eventListeners: EventListeners = {
-  push: [updateMergeRequests, processCommitMessages],
+  push: [updateMergeRequests, processCommitMessages, enqueuePipelines],
   status: [addFailureTodos, mergeAfterPipeline],
   memberRemoved: [unassignFormerMember],
 }

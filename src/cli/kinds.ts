@@ -1,5 +1,8 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
+import { removeArtifacts } from '../services/ci/artifacts/store.js'
+import { endStaleBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
+import { pushPipelines } from '../services/ci/create.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
@@ -45,6 +48,10 @@ export const kinds: AnyJob<Context>[] = [
   mergeChecks,
   moveRepository,
   promptMergeChecks,
+  pushPipelines,
+  removeArtifacts,
+  endStaleBuilds,
+  startDelayed,
   rebase,
   removeFiles,
   removeFormerRepositories,

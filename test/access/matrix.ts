@@ -49,11 +49,24 @@ export const MATRIX: Record<string, Rows> = {
     internal: '404  404  403  403  403  in   in   in   in',
     public: '403  403  403  403  403  in   in   in   in',
   },
-  ...each(['push_code', 'create_branch', 'create_tag', 'manage_release', 'create_commit_status', 'cancel_pipeline', 'write_wiki'], {
-    private: '401  404  404  403  403  in   in   in   in',
-    internal: '401  404  403  403  403  in   in   in   in',
-    public: '401  403  403  403  403  in   in   in   in',
-  }),
+  ...each(
+    [
+      'push_code',
+      'create_branch',
+      'create_tag',
+      'manage_release',
+      'create_commit_status',
+      'cancel_pipeline',
+      'create_pipeline',
+      'update_build',
+      'write_wiki',
+    ],
+    {
+      private: '401  404  404  403  403  in   in   in   in',
+      internal: '401  404  403  403  403  in   in   in   in',
+      public: '401  403  403  403  403  in   in   in   in',
+    },
+  ),
   'signed in, project: comment_on_commit': {
     private: '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
@@ -191,6 +204,7 @@ export const MATRIX: Record<string, Rows> = {
       'delete_protected_branch',
       'delete_wiki_page',
       'manage_variables',
+      'manage_runners',
       'manage_hooks',
       'manage_deploy_keys',
       'link_fork',
@@ -201,7 +215,7 @@ export const MATRIX: Record<string, Rows> = {
       public: '401  403  403  403  403  403  in   in   in',
     },
   ),
-  ...each(['archive_project', 'remove_project', 'transfer_project', 'unlink_fork', 'change_visibility', 'rename_project'], {
+  ...each(['archive_project', 'remove_project', 'delete_pipeline', 'transfer_project', 'unlink_fork', 'change_visibility', 'rename_project'], {
     private: '401  404  404  403  403  403  403  in   in',
     internal: '401  404  403  403  403  403  403  in   in',
     public: '401  403  403  403  403  403  403  in   in',
@@ -232,7 +246,7 @@ export const MATRIX: Record<string, Rows> = {
     'group',
   ),
   ...each(
-    ['create_subgroup', 'manage_group', 'manage_members', 'manage_hooks', 'remove_group'],
+    ['create_subgroup', 'manage_group', 'manage_members', 'manage_hooks', 'manage_runners', 'remove_group'],
     {
       private: '401  404  404  403  403  403  403  in   in',
       internal: '401  404  403  403  403  403  403  in   in',

@@ -6,7 +6,7 @@ export const GROUP_ROLES = {
   reporter: ['manage_label'],
   developer: ['manage_milestone'],
   maintainer: ['create_project', 'manage_variables', 'manage_deploy_tokens'],
-  owner: ['create_subgroup', 'manage_group', 'manage_members', 'manage_hooks', 'remove_group'],
+  owner: ['create_subgroup', 'manage_group', 'manage_members', 'manage_hooks', 'manage_runners', 'remove_group'],
 } as const
 
 export type GroupRole = keyof typeof GROUP_ROLES

@@ -41,6 +41,9 @@ export const PROJECT_ROLES = {
     'create_tag',
     'create_commit_status',
     'cancel_pipeline',
+    // run, retry, play and erase jobs
+    'create_pipeline',
+    'update_build',
     'manage_release',
     'write_wiki',
     'manage_milestone',
@@ -58,6 +61,7 @@ export const PROJECT_ROLES = {
     'manage_snippets',
     'manage_notes',
     'manage_variables',
+    'manage_runners',
     'manage_hooks',
     'manage_project',
     'manage_members',
@@ -78,6 +82,7 @@ export const PROJECT_ROLES = {
     'transfer_project',
     'unlink_fork',
     'remove_project',
+    'delete_pipeline',
     'admin_issue',
     'backdate_note',
     'destroy_merge_request',
@@ -95,6 +100,8 @@ const MERGE_REQUEST_WRITES = [
 ] as const
 const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE_REQUEST_WRITES] as const
 
+const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delete_pipeline'] as const
+
 /** Abilities that no role has while a state applies. */
 export const PROJECT_PROHIBITIONS = {
   archived: [
@@ -104,7 +111,7 @@ export const PROJECT_PROHIBITIONS = {
     'delete_tag',
     'delete_protected_branch',
     'create_commit_status',
-    'cancel_pipeline',
+    ...JOB_WRITES,
     'manage_release',
     'comment_on_commit',
     'create_issue',
@@ -138,19 +145,20 @@ export const PROJECT_PROHIBITIONS = {
     'delete_protected_branch',
     'create_commit_status',
     'read_pipeline',
-    'cancel_pipeline',
+    ...JOB_WRITES,
     'manage_release',
     'force_unlock',
     'fork',
     // jobs and merge requests are off together with the repository
     'manage_variables',
+    'manage_runners',
     ...MERGE_REQUESTS,
   ],
   /**
    * The jobs feature is off for the caller. Posting and listing statuses is not part of it: projects that build
    * elsewhere switch it off.
    */
-  no_jobs: ['read_pipeline', 'cancel_pipeline', 'manage_variables'],
+  no_jobs: ['read_pipeline', ...JOB_WRITES, 'manage_variables', 'manage_runners'],
   /** Forking is off for the caller (PR-43). */
   no_forking: ['fork'],
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],

@@ -21,6 +21,9 @@ const MAX_PATHS = 20_000
 const AT_ONCE = 8
 const FETCH_TIMEOUT_MS = 10_000
 
+/** The path of a project's configuration. */
+export const configurationPath = ({ ci_config_path }: { ci_config_path: string | null }): string => ci_config_path || '.gitlab-ci.yml'
+
 /** The project whose pipeline it is, at a commit: what `local` means outside of other projects. */
 export interface OwnFiles {
   subject: ProjectSubject

@@ -1,9 +1,10 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { inIds } from '../../db/conditions.js'
 import { decoded } from '../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
-import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
+import { artifacts, builds, commitStatuses, pipelines, runners, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
@@ -13,41 +14,60 @@ import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline, type PipelineBasicRecord } from './pipelines.js'
+import { type SeenRunner, seenRunner } from './runners/runners.js'
 import { type CommitStatusRecord, statusColumns } from './statuses.js'
 
 export interface JobRecord {
   status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>
   pipeline: PipelineBasicRecord & { tag: boolean }
+  /** What a job has that a runner takes; null for statuses. */
+  build: BuildFacts | null
   /** Null if the viewer may not read code, or if the commit does not exist. */
   commit: Commit | null
 }
 
+/** What a job for a runner has beside what statuses have. */
+export interface BuildFacts {
+  tags: string[]
+  trace_size: number
+  erased_at: Date | null
+  scheduled_at: Date | null
+  runner: SeenRunner | null
+  artifacts: Pick<typeof artifacts.$inferSelect, 'file_type' | 'file_format' | 'filename' | 'size' | 'expires_at'>[]
+}
+
 export interface JobFilter extends Paging, Keyset {
   scope?: PipelineState[] | undefined
+  /** Also attempts that were retried since. */
+  include_retried?: boolean | undefined
+  /** The newest first, as in the list of a project. */
+  newestFirst?: boolean | undefined
   pipeline_id?: number | undefined
 }
 
 const FILTERS = {
   scope: { where: (states) => sql`${commitStatuses.status} = any(${states})`, value: ({ scope }) => (scope?.length ? scope : undefined) },
   pipeline_id: { where: (id) => eq(commitStatuses.pipeline_id, id), value: ({ pipeline_id }) => pipeline_id },
+  latest: { where: () => sql`${commitStatuses.latest}`, value: ({ include_retried }) => (include_retried ? undefined : true) },
   ...rowFilters(commitStatuses.id),
-} satisfies Filters<JobFilter, FilterNames<JobFilter>>
+} satisfies Filters<JobFilter & { latest?: boolean }, 'latest' | FilterNames<JobFilter, 'include_retried' | 'newestFirst'>>
 
 /** One job, or the latest ones that match the filters. */
-type Shape = 'one' | FilterNames<JobFilter>[]
+type Shape = 'one' | { filters: (keyof typeof FILTERS)[]; newestFirst: boolean }
 
 /** Selects the ids of a page first, so that only its rows are joined with the displayed columns. */
 const selectJobs = statement('jobs', (db, shape: Shape) => {
+  const order = shape !== 'one' && shape.newestFirst ? desc(commitStatuses.id) : asc(commitStatuses.id)
   const page = db
     .select({ id: commitStatuses.id, total: sql<number>`count(*) over ()`.as('total') })
     .from(commitStatuses)
     .where(
       and(
         eq(commitStatuses.project_id, sql.placeholder('project')),
-        shape === 'one' ? eq(commitStatuses.id, sql.placeholder('id')) : and(sql`${commitStatuses.latest}`, ...conditionsOf(FILTERS, shape, null)),
+        shape === 'one' ? eq(commitStatuses.id, sql.placeholder('id')) : and(...conditionsOf(FILTERS, shape.filters, null)),
       ),
     )
-    .orderBy(asc(commitStatuses.id))
+    .orderBy(order)
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
     .as('page')
@@ -56,35 +76,70 @@ const selectJobs = statement('jobs', (db, shape: Shape) => {
       status: statusColumns,
       author: userRefColumns(users),
       pipeline: { ...basicColumns, tag: pipelines.tag },
+      build: { definition: builds.definition, trace_size: builds.trace_size, erased_at: builds.erased_at, scheduled_at: builds.scheduled_at },
+      runner: runners,
       total: decoded(sql<number>`${page.total}`, Number),
     })
     .from(page)
     .innerJoin(commitStatuses, eq(commitStatuses.id, page.id))
     .innerJoin(pipelines, eq(pipelines.id, commitStatuses.pipeline_id))
     .innerJoin(users, eq(users.id, commitStatuses.user_id))
-    .orderBy(asc(commitStatuses.id))
+    .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
+    .leftJoin(runners, eq(runners.id, builds.runner_id))
+    .orderBy(order)
 })
 
-type Row = Omit<JobRecord, 'commit' | 'status'> & { status: Omit<JobRecord['status'], 'author'>; author: JobRecord['status']['author'] }
+const selectArtifacts = statement('artifacts of jobs', (db) =>
+  db
+    .select({
+      job: artifacts.job_id,
+      file_type: artifacts.file_type,
+      file_format: artifacts.file_format,
+      filename: artifacts.filename,
+      size: artifacts.size,
+      expires_at: artifacts.expires_at,
+    })
+    .from(artifacts)
+    .where(inIds(artifacts.job_id))
+    .orderBy(asc(artifacts.id)),
+)
+
+type Row = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number]
+
+/** Adds the files of jobs, read at once. */
+async function buildsOf(ctx: Context, rows: Row[]): Promise<(BuildFacts | null)[]> {
+  const ids = rows.flatMap(({ build, status }) => (build ? [status.id] : []))
+  const files = ids.length > 0 ? await selectArtifacts(ctx.db, null).execute({ ids }) : []
+  return rows.map(({ build, runner, status }) => {
+    if (!build) return null
+    const { definition, ...facts } = build
+    return { ...facts, tags: definition.tags, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
+  })
+}
 
 /**
  * Adds the commits, read in one batch. Commit messages and addresses count as code: callers who may not download it see
  * jobs without commits (PL-11).
  */
-async function withCommits(ctx: Context, { project, can }: ProjectSubject, rows: Row[]): Promise<JobRecord[]> {
+async function complete(ctx: Context, { project, can }: ProjectSubject, rows: Row[]): Promise<JobRecord[]> {
   if (rows.length === 0) return []
-  if (!can('download_code')) return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: null }))
-  const shas = [...new Set(rows.map(({ pipeline }) => pipeline.sha))]
-  const commits = await repositoryOf(ctx, project).commits(shas)
+  const shas = can('download_code') ? [...new Set(rows.map(({ pipeline }) => pipeline.sha))] : []
+  const [commits, facts] = await Promise.all([shas.length > 0 ? repositoryOf(ctx, project).commits(shas) : [], buildsOf(ctx, rows)])
   const bySha = new Map(shas.map((sha, i) => [sha, commits[i] ?? null]))
-  return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: bySha.get(pipeline.sha) ?? null }))
+  return rows.map(({ status, author, pipeline }, i) => ({
+    status: { ...status, author },
+    pipeline,
+    build: facts[i] ?? null,
+    commit: bySha.get(pipeline.sha) ?? null,
+  }))
 }
 
 /** The latest statuses of a project (PL-11); replaced ones are only in the list of a commit's statuses (PL-2). */
 export async function listJobs(ctx: Context, subject: ProjectSubject, filter: JobFilter): Promise<Page<JobRecord>> {
   const used = usedFilters(FILTERS, filter)
-  const { items, total } = await pageFrom(selectJobs(ctx.db, used.names), { ...used.values, project: subject.project.id }, filter)
-  return { items: await withCommits(ctx, subject, items), total }
+  const shape = { filters: used.names, newestFirst: filter.newestFirst ?? false }
+  const { items, total } = await pageFrom(selectJobs(ctx.db, shape), { ...used.values, project: subject.project.id }, filter)
+  return { items: await complete(ctx, subject, items), total }
 }
 
 /** The jobs of one pipeline (PL-10). */
@@ -96,7 +151,7 @@ export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pi
 /** One job: any status, including replaced ones (PL-11). */
 export async function getJob(ctx: Context, subject: ProjectSubject, id: number): Promise<JobRecord> {
   const rows = await selectJobs(ctx.db, 'one').execute({ project: subject.project.id, id, limit: 1, offset: 0 })
-  const [job] = await withCommits(ctx, subject, rows)
+  const [job] = await complete(ctx, subject, rows)
   if (!job) throw notFound()
   return job
 }

@@ -3,11 +3,11 @@ import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { PipelineContext, Variable } from '../../rules/ci/types.js'
+import { protectionsOf } from '../repository/protection.js'
+import { repositoryOf } from '../repository/repositories.js'
 import { resolveRevision } from '../repository/revisions.js'
-import { includeResolver, type OwnFiles, pathsOf, readOwnFile } from './includes.js'
-
-/** The file that has the configuration of a project. */
-export const CONFIG_PATH = '.gitlab-ci.yml'
+import { configurationPath, includeResolver, type OwnFiles, pathsOf, readOwnFile } from './includes.js'
+import { predefinedVariables } from './predefined.js'
 
 export interface LintRecord {
   errors: string[]
@@ -46,7 +46,7 @@ export async function lintOfProject(
 ): Promise<LintRecord> {
   const found = await resolveRevision(ctx, subject, sha ?? subject.project.default_branch)
   if (!found) throw notFound('Commit')
-  const content = await readOwnFile(ctx, { subject, commit: found.commit }, CONFIG_PATH)
+  const content = await readOwnFile(ctx, { subject, commit: found.commit }, configurationPath(subject.project))
   return lint(ctx, caller, { subject, commit: found.commit }, { content: content ?? '', ...options })
 }
 
@@ -57,7 +57,7 @@ async function lint(
   { content, dry_run, ref = subject.project.default_branch }: LintOptions & { content: string },
 ): Promise<LintRecord> {
   const own = commit === null ? null : { subject, commit }
-  const predefined = await predefinedOf(ctx, subject, ref)
+  const predefined = await predefinedOf(ctx, caller, subject, ref)
   const compiled = await ctx.cpu.ci.compile(content, { variables: predefined ?? [], wants_merged_yaml: true }, includeResolver(ctx, caller, own))
   if (dry_run !== true || compiled.errors.length > 0) return compiled
   if (!predefined) return { ...compiled, errors: ['Reference not found'] }
@@ -81,25 +81,14 @@ const pipelineOf = ({ project }: ProjectSubject, ref: string, predefined: Variab
 })
 
 /** Variables that are known of a branch or tag before there is a pipeline; null if it does not exist. */
-async function predefinedOf(ctx: Context, subject: ProjectSubject, ref: string): Promise<Variable[] | null> {
+async function predefinedOf(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, ref: string): Promise<Variable[] | null> {
   const { project } = subject
   const found = await resolveRevision(ctx, subject, ref)
-  if (!found?.ref) return null
-  const values = {
-    CI: 'true',
-    GITLAB_CI: 'true',
-    CI_PIPELINE_SOURCE: 'push',
-    CI_COMMIT_REF_NAME: ref,
-    ...(found.ref.startsWith('refs/tags/') ? { CI_COMMIT_TAG: ref } : { CI_COMMIT_BRANCH: ref }),
-    CI_COMMIT_SHA: found.commit,
-    CI_DEFAULT_BRANCH: project.default_branch,
-    CI_PROJECT_ID: String(project.id),
-    CI_PROJECT_NAME: project.path,
-    CI_PROJECT_PATH: fullPathOf(project),
-    CI_PROJECT_NAMESPACE: project.namespace.full_path,
-    CI_PROJECT_URL: ctx.links.project(fullPathOf(project)),
-    CI_SERVER_URL: ctx.links.base,
-    CI_API_V4_URL: `${ctx.links.base}/api/v4`,
-  }
-  return Object.entries(values).map(([key, value]) => ({ key, value }))
+  const commit = found?.ref ? await repositoryOf(ctx, project).commit(found.commit) : null
+  if (!found?.ref || !commit) return null
+  const tag = found.ref.startsWith('refs/tags/')
+  const protections = await protectionsOf(ctx, project.id)
+  const isProtected = tag ? protections.isTagProtected(ref) : protections.isProtected(ref)
+  const facts = { project, ref, tag, source: 'push', before_sha: null, protected: isProtected, commit, user: caller.user, pipeline: null }
+  return predefinedVariables(ctx, facts)
 }

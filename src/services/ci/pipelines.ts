@@ -17,6 +17,9 @@ import { nextIid } from '../core/iids.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
+import { cancelJobs, openJobs } from './builds/actions.js'
+import { advance, lockJobs } from './builds/advance.js'
+import { announce } from './events.js'
 
 export interface PipelineBasicRecord {
   id: number
@@ -32,6 +35,8 @@ export interface PipelineBasicRecord {
 
 export interface PipelineRecord extends PipelineBasicRecord {
   tag: boolean
+  before_sha: string | null
+  yaml_errors: string | null
   user: UserRefRecord | null
   started_at: Date | null
   /** Null until the pipeline has finished. */
@@ -73,7 +78,7 @@ const lock = batchStatement('lock a pipeline', (db, shape: PipelineShape) =>
 export const lockPipeline = (on: Sender, at: PipelineSelector) => lock(on, shapeOf(at)).execute({ ...at })
 
 /** Creates the pipeline of a commit and ref if there is none yet (ST-13, PL-1). */
-export async function createPipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
+export async function createExternalPipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
   const repository = repositoryOf(ctx, project)
   const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
   await insertPipeline(ctx, { project_id: project.id, sha, ref, tag: tag !== null && branch === null, user_id: caller.user.id })
@@ -116,6 +121,15 @@ const BRANCH_OR_TAG = /^refs\/(heads|tags)\//
 /** The most branches and tags of one push that get a skipped pipeline. */
 const MAX_SKIPPED = 100
 
+async function hasPipeline(ctx: Context, project_id: number, sha: Oid, ref: string): Promise<boolean> {
+  const rows = await ctx.db.write
+    .select({ id: pipelines.id })
+    .from(pipelines)
+    .where(and(eq(pipelines.project_id, project_id), eq(pipelines.sha, sha), eq(pipelines.ref, ref)))
+    .limit(1)
+  return rows.length > 0
+}
+
 /**
  * Gives the branches and tags of a push that skips CI a skipped pipeline, unless their commits have one already (PO-9).
  * Runs before merge requests look for the pipelines of their new heads.
@@ -127,25 +141,37 @@ export async function skipPipelines(ctx: Context, { projectId, moves, actor, rep
   const shared = { project_id: projectId, user_id: await actor(), status: 'skipped', source: 'push' } as const
   for (const { ref, new: to } of skipped) {
     const sha = (await git.resolve(to))?.commit
-    if (sha && (await git.commit(sha)))
+    if (sha && (await git.commit(sha)) && !(await hasPipeline(ctx, projectId, sha, ref.replace(BRANCH_OR_TAG, ''))))
       await insertPipeline(ctx, { ...shared, sha, ref: ref.replace(BRANCH_OR_TAG, ''), tag: ref.startsWith('refs/tags/') })
   }
 }
 
+const ofLatest = sql`from ${commitStatuses} s where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest`
+
 /**
- * The status of a pipeline, from the states of its latest statuses, first match (PL-5, ST-20). It takes one index
- * lookup per state, however many statuses there are. A status cannot be allowed to fail.
+ * The status of a pipeline, from the states of its latest jobs and statuses, first match (PL-5, ST-20); `compositeStatus`
+ * says the same of jobs that were read. It takes one index lookup per state, however many there are.
  */
 const computedStatus = (shape: PipelineShape) => sql`(select id, case
-    when present = '{}' then status
-    when present <@ '{created}' then 'created'
+    when present = '{}' then case when warned then 'success' when ignored then 'skipped' else status end
+    when present = '{skipped}' and not warned then 'skipped'
     when present <@ '{success,skipped}' then 'success'
+    when present = '{created}' then 'created'
+    when present = '{preparing}' then 'preparing'
     when present <@ '{success,skipped,canceled}' then 'canceled'
     when present <@ '{pending,created,skipped}' then 'pending'
-    when present && '{running,pending,created}' then 'running'
+    when present && '{running,pending}' then 'running'
+    when present && '{waiting_for_resource}' then 'waiting_for_resource'
+    when present && '{manual}' then 'manual'
+    when present && '{scheduled}' then 'scheduled'
+    when present && '{preparing}' then 'preparing'
+    when present && '{created}' then 'running'
     else 'failed' end as status
-  from (select ${pipelines.id}, ${pipelines.status}, array(select state from unnest(${`{${PIPELINE_STATES.join(',')}}`}::text[]) state where exists (select 1 from ${commitStatuses} s
-      where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest and s.status = state)) as present
+  from (select ${pipelines.id}, ${pipelines.status},
+      array(select state from unnest(${`{${PIPELINE_STATES.join(',')}}`}::text[]) state where exists (select 1 ${ofLatest}
+        and s.status = state and not (s.allow_failure and state in ('failed', 'canceled', 'manual')))) as present,
+      exists (select 1 ${ofLatest} and s.status in ('failed', 'canceled') and s.allow_failure) as warned,
+      exists (select 1 ${ofLatest} and s.status = 'manual' and s.allow_failure) as ignored
     from ${pipelines} where ${matchesSelector(shape)}) found) computed`
 
 const recompute = batchStatement('recompute a pipeline', (db, shape: PipelineShape) =>
@@ -275,21 +301,21 @@ export async function listPipelines(ctx: Context, { project }: ProjectSubject, f
   return pageFrom(query, { ...values, project: project.id }, filter)
 }
 
-const ofPipeline = sql`from ${commitStatuses} s where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest`
-
 const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref') =>
   db
     .select({
       ...basicColumns,
       tag: pipelines.tag,
+      before_sha: pipelines.before_sha,
+      yaml_errors: pipelines.yaml_errors,
       user: userRefColumns(users),
-      started_at: decoded(sql<Date | null>`(select min(s.started_at) ${ofPipeline})`, pipelines.created_at),
+      started_at: decoded(sql<Date | null>`(select min(s.started_at) ${ofLatest})`, pipelines.created_at),
       finished_at: decoded(
-        sql<Date | null>`case when ${pipelines.status} not in ('created', 'pending', 'running')
-        then (select max(s.finished_at) ${ofPipeline}) end`,
+        sql<Date | null>`case when ${pipelines.status} in ('success', 'failed', 'canceled', 'skipped')
+        then (select max(s.finished_at) ${ofLatest}) end`,
         pipelines.created_at,
       ),
-      coverage: decoded(sql<number | null>`(select avg(s.coverage) ${ofPipeline})`, Number),
+      coverage: decoded(sql<number | null>`(select avg(s.coverage) ${ofLatest})`, Number),
     })
     .from(pipelines)
     .leftJoin(users, eq(users.id, pipelines.user_id))
@@ -312,25 +338,25 @@ export async function latestPipeline(ctx: Context, { project }: ProjectSubject, 
   return found
 }
 
-const cancelOpen = batchStatement('cancel open statuses', (db, shape: PipelineShape) =>
-  db
-    .update(commitStatuses)
-    .set({ status: 'canceled', finished_at: sql`${sql.placeholder('now')}` })
-    .where(
-      and(
-        eq(commitStatuses.project_id, sql.placeholder('project')),
-        sql`${commitStatuses.pipeline_id} = (select ${pipelines.id} from ${pipelines} where ${matchesSelector(shape)})`,
-        sql`${commitStatuses.status} in ('created', 'pending', 'running')`,
-      ),
-    ),
-)
-
 /**
- * Cancels all unfinished statuses of a pipeline, including replaced ones (PL-12). A finished pipeline is not changed.
+ * Cancels all unfinished jobs and statuses of a pipeline, including replaced ones (PL-12). A finished one is not changed.
  */
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
-  const at = { project: subject.project.id, sha: null, ref: null, id }
-  const now = ctx.now().toISOString()
-  await ctx.db.batch((on) => [lockPipeline(on, at), cancelOpen(on, shapeOf(at)).execute({ ...at, now }), ...updatePipelineStatus(ctx, on, at)])
+  const changed = await ctx.db.transaction(async (tx) => {
+    const pipeline = await lockJobs(tx, id)
+    if (pipeline?.project_id !== subject.project.id) throw notFound()
+    await cancelJobs(ctx, tx, await openJobs(tx, pipeline))
+    return { pipeline, status: await advance(ctx, tx, pipeline) }
+  })
+  await announce(ctx, changed.pipeline, changed.status)
   return getPipeline(ctx, subject, id)
+}
+
+/** Deletes a pipeline with its jobs, statuses and logs (PL-14). */
+export async function deletePipeline(ctx: Context, { project }: ProjectSubject, id: number): Promise<void> {
+  const deleted = await ctx.db.write
+    .delete(pipelines)
+    .where(and(eq(pipelines.project_id, project.id), eq(pipelines.id, id)))
+    .returning({ id: pipelines.id })
+  if (deleted.length === 0) throw notFound()
 }

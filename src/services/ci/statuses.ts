@@ -17,7 +17,7 @@ import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { getCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { createPipeline, lockPipeline, matchesSelector, type PipelineShape, shapeOf, updatePipelineStatus } from './pipelines.js'
+import { createExternalPipeline, lockPipeline, matchesSelector, type PipelineShape, shapeOf, updatePipelineStatus } from './pipelines.js'
 
 export interface CommitStatusRecord {
   id: number
@@ -31,6 +31,10 @@ export interface CommitStatusRecord {
   created_at: Date
   started_at: Date | null
   finished_at: Date | null
+  stage: string
+  allow_failure: boolean
+  failure_reason: string | null
+  queued_at: Date | null
   pipeline_id: number
   author: UserRefRecord
 }
@@ -114,6 +118,10 @@ export const statusColumns = {
   created_at: commitStatuses.created_at,
   started_at: commitStatuses.started_at,
   finished_at: commitStatuses.finished_at,
+  stage: commitStatuses.stage,
+  allow_failure: commitStatuses.allow_failure,
+  failure_reason: commitStatuses.failure_reason,
+  queued_at: commitStatuses.queued_at,
 }
 
 const placeholder = (name: string) => sql`${sql.placeholder(name)}`
@@ -125,7 +133,7 @@ const placeholder = (name: string) => sql`${sql.placeholder(name)}`
  */
 const post = batchStatement('post a status', (db, at: PipelineShape) => {
   const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(matchesSelector(at)))
-  const ofName = sql`s.project_id = ${placeholder('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${placeholder('name')}`
+  const ofName = sql`s.project_id = ${placeholder('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${placeholder('name')} and s.kind = 'status'`
   const open = db.$with('open', {}).as(sql`select s.id, s.status from ${commitStatuses} s
     where ${ofName} and s.user_id = ${placeholder('user')} and s.status in ('pending', 'running') and not s.orphaned`)
   const changed = db.$with('changed', {}).as(sql`update ${commitStatuses} s set status = ${placeholder('status')},
@@ -203,13 +211,14 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   }
   let row = await write()
   if (row?.pipeline === null && id === null && ref !== null) {
-    await createPipeline(ctx, subject, caller, sha, ref)
+    await createExternalPipeline(ctx, subject, caller, sha, ref)
     row = await write()
   }
   if (!row || row.pipeline === null || row.ref === null) throw notFound()
   if (row.id === null) throw refusal(row.open as PipelineState, status)
   for (const follow of ctx.listeners.status) await follow(ctx, { caller, projectId: subject.project.id, sha, pipeline: row.pipeline, status })
-  return { ...row, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
+  const facts = { stage: STAGE, allow_failure: false, failure_reason: null, queued_at: null }
+  return { ...row, ...facts, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
 }
 
 /** The full id of the commit in the path; for full ids the cache is used. */
@@ -259,10 +268,11 @@ export interface StatusFilter extends Paging, Keyset {
 
 const FILTERS = {
   ref: { where: (ref) => eq(pipelines.ref, ref), value: ({ ref }) => ref || undefined },
+  stage: { where: (stage) => eq(commitStatuses.stage, stage), value: ({ stage }) => stage || undefined },
   name: { where: (name) => eq(commitStatuses.name, name), value: ({ name }) => name || undefined },
   all: { where: () => sql`${commitStatuses.latest}`, value: ({ all }) => (all ? undefined : true) },
   ...rowFilters(commitStatuses.id),
-} satisfies Filters<StatusFilter, FilterNames<StatusFilter, 'sha' | 'stage'>>
+} satisfies Filters<StatusFilter, FilterNames<StatusFilter, 'sha'>>
 
 /** Selects the ids of a page first, so that only its rows are joined with their authors. */
 const selectStatuses = statement('commit statuses', (db, filters: (keyof typeof FILTERS)[]) => {
@@ -296,7 +306,6 @@ const selectStatuses = statement('commit statuses', (db, filters: (keyof typeof 
 export async function listStatuses(ctx: Context, subject: ProjectSubject, filter: StatusFilter): Promise<Page<CommitStatusRecord>> {
   const { project } = subject
   const sha = await commitOf(ctx, subject, filter.sha)
-  if (filter.stage && filter.stage !== STAGE) return { items: [], total: 0 }
   // for a commit that is not on the default branch, all refs are listed (ST-5)
   const ref = filter.ref || ((await inDefaultBranch(ctx, subject, sha)) ? project.default_branch : '')
   const given: StatusFilter = { ...filter, ref }

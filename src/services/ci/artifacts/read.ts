@@ -1,0 +1,129 @@
+import { PassThrough, type Readable } from 'node:stream'
+import { and, desc, eq, sql } from 'drizzle-orm'
+import * as yauzl from 'yauzl'
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.js'
+import { notFound, refused } from '../../../failures.js'
+import type { ObjectStore } from '../../../lib/files/object-store.js'
+import { runningByToken } from '../builds/running.js'
+
+export type Artifact = typeof artifacts.$inferSelect
+
+/** The archive of a job of a project; 404 if it has none. */
+export async function archiveOf(ctx: Context, { project }: ProjectSubject, job: number): Promise<Artifact> {
+  const [found] = await ctx.db.write
+    .select()
+    .from(artifacts)
+    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job), eq(artifacts.file_type, 'archive')))
+  if (!found) throw notFound()
+  return found
+}
+
+/** The archive of a job by its name in the newest pipeline of a branch or tag that succeeded (CI-132). */
+export async function latestArchive(ctx: Context, { project }: ProjectSubject, ref: string, name: string): Promise<Artifact> {
+  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' order by q.id desc limit 1)`
+  const [found] = await ctx.db.write
+    .select({ artifact: artifacts })
+    .from(artifacts)
+    .innerJoin(commitStatuses, eq(commitStatuses.id, artifacts.job_id))
+    .where(
+      and(
+        eq(artifacts.project_id, project.id),
+        eq(artifacts.file_type, 'archive'),
+        eq(commitStatuses.name, name),
+        sql`${commitStatuses.latest} and ${commitStatuses.pipeline_id} = ${newest}`,
+      ),
+    )
+    .orderBy(desc(artifacts.id))
+    .limit(1)
+  if (!found) throw notFound()
+  return found.artifact
+}
+
+/** The bytes of a stored file; 404 if they are gone. */
+export async function contentOf(ctx: Context, { oid }: Pick<Artifact, 'oid'>): Promise<Readable> {
+  const stream = await ctx.artifacts.get(oid)
+  if (!stream) throw notFound()
+  return stream
+}
+
+/** Reads parts of an archive in the store, as the reader of archives asks for them. */
+class StoredArchive extends yauzl.RandomAccessReader {
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly oid: string,
+  ) {
+    super()
+  }
+
+  override _readStreamForRange(start: number, end: number): Readable {
+    const out = new PassThrough()
+    this.store.get(this.oid, { start, end: end - 1 }).then(
+      (stream) => (stream ? stream.on('error', (error) => out.destroy(error)).pipe(out) : out.destroy(new Error('the archive is gone'))),
+      (error: Error) => out.destroy(error),
+    )
+    return out
+  }
+}
+
+/** A name that stays inside of the folder into which it is unpacked. */
+const isSafe = (name: string) => yauzl.validateFileName(name) === null && !name.includes('\0')
+
+async function opened<T>(
+  ctx: Context,
+  { oid, size }: Artifact,
+  work: (zip: yauzl.ZipFile, done: (result: T) => void, failed: (error: Error) => void) => void,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    yauzl.fromRandomAccessReader(new StoredArchive(ctx.artifacts, oid), size, { lazyEntries: true, autoClose: false }, (error, zip) => {
+      const failed = () => reject(refused('The archive cannot be read'))
+      if (error) return failed()
+      zip.on('error', failed)
+      work(zip, resolve, failed)
+    })
+  })
+}
+
+/** One file of an archive as a stream, read from the store without the others; 404 if there is none (CI-133). */
+export const entryOf = (ctx: Context, archive: Artifact, path: string): Promise<{ stream: Readable; size: number }> =>
+  opened<{ stream: Readable; size: number } | null>(ctx, archive, (zip, done, failed) => {
+    zip.on('entry', (entry: yauzl.Entry) => {
+      if (entry.fileName !== path || path.endsWith('/') || !isSafe(path)) return zip.readEntry()
+      zip.openReadStream(entry, (error, stream) => (error ? failed(error) : done({ stream, size: entry.uncompressedSize })))
+    })
+    zip.on('end', () => done(null))
+    zip.readEntry()
+  }).then((found) => {
+    if (!found) throw notFound()
+    return found
+  })
+
+/** Keeps the files of a job, however long they were to be kept. */
+export async function keepArtifacts(ctx: Context, { project }: ProjectSubject, job: number): Promise<void> {
+  const kept = await ctx.db.write
+    .update(artifacts)
+    .set({ expires_at: null })
+    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job)))
+    .returning({ id: artifacts.id })
+  if (kept.length === 0) throw notFound()
+}
+
+/** Deletes the files of a job; the store gives their space back within a day. */
+export async function deleteArtifacts(ctx: Context, { project }: ProjectSubject, job: number): Promise<void> {
+  const deleted = await ctx.db.write
+    .delete(artifacts)
+    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job)))
+    .returning({ id: artifacts.id })
+  if (deleted.length === 0) throw notFound()
+}
+
+/** The archive of a job, for a job of the same project that runs and has this token; null if there is none. */
+export async function archiveForBuild(ctx: Context, job: number, token: string): Promise<Artifact | null> {
+  const asking = await runningByToken(ctx, token)
+  const [found] = await ctx.db.write
+    .select()
+    .from(artifacts)
+    .where(and(eq(artifacts.project_id, asking.project), eq(artifacts.job_id, job), eq(artifacts.file_type, 'archive')))
+  return found ?? null
+}

@@ -1,0 +1,155 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import type { Context } from '../../../context.js'
+import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.js'
+import { tooLarge } from '../../../failures.js'
+import { defineJob } from '../../../jobs/kinds.js'
+import { parsePeriod } from '../../../rules/ci/periods.js'
+import { lockName } from '../../core/lock-name.js'
+import { readSettings } from '../../core/settings.js'
+import type { RunningBuild } from '../builds/running.js'
+
+export interface NewArtifact {
+  file_type: string
+  file_format: string
+  filename: string
+  /** As in the configuration (`1 week`, `never`); undefined: the default of the instance. */
+  expire_in: string | undefined
+}
+
+const MEBIBYTE = 1_048_576
+
+/** Stores what a runner sends of a job, in place of what it sent before of this type (CI-130). Throws 413. */
+export async function storeArtifact(ctx: Context, build: RunningBuild, given: NewArtifact, body: Readable): Promise<void> {
+  const settings = await readSettings(ctx)
+  const limit = settings.max_artifacts_size * MEBIBYTE
+  const received = await receive(ctx, body, limit)
+  try {
+    const staged = await ctx.artifacts.stage(createReadStream(received.path), received.oid, limit)
+    try {
+      const expires_at = expiry(ctx, given.expire_in, settings.default_artifacts_expire_in)
+      await keep(ctx, build, { ...given, ...received, expires_at }, staged.commit)
+    } finally {
+      await staged.discard()
+    }
+  } finally {
+    await rm(received.path, { force: true })
+  }
+}
+
+/** When files end that are to be kept for a period; null: they are kept. */
+export function expiry(ctx: Pick<Context, 'now'>, period: string | undefined, byDefault: string): Date | null {
+  const seconds = (period === undefined ? null : parsePeriod(period)) ?? parsePeriod(byDefault) ?? 0
+  return period === 'never' || seconds === 0 ? null : new Date(ctx.now().getTime() + seconds * 1_000)
+}
+
+/** Writes a body to a file beside the store, because its name there is its digest. */
+async function receive(ctx: Context, body: Readable, limit: number): Promise<{ path: string; oid: string; size: number }> {
+  const folder = join(ctx.config.dataDir, 'artifacts', 'received')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, randomBytes(16).toString('hex'))
+  const hash = createHash('sha256')
+  let size = 0
+  async function* counted() {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > limit) throw tooLarge()
+      hash.update(chunk)
+      yield chunk
+    }
+  }
+  try {
+    await pipeline(counted, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
+  return { path, oid: hash.digest('hex'), size }
+}
+
+async function keep(
+  ctx: Context,
+  build: RunningBuild,
+  { file_type, file_format, filename, oid, size, expires_at }: NewArtifact & { oid: string; size: number; expires_at: Date | null },
+  commit: () => Promise<void>,
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await lockName(tx, `artifact ${oid}`)
+    await commit()
+    const values = { file_format, filename, size, oid, expires_at, created_at: ctx.now() }
+    await tx
+      .insert(artifacts)
+      .values({ job_id: build.job, project_id: build.project, file_type, ...values })
+      .onConflictDoUpdate({ target: [artifacts.job_id, artifacts.file_type], set: values })
+  })
+}
+
+/** Files that are removed in one run, and rows of the store that are looked up at once. */
+const BATCH = 1_000
+/** Age at which a file without a row counts as left behind. */
+const LEFT_BEHIND_MS = 86_400_000
+
+/** Removes files whose time is over; those of the newest pipeline of a ref that succeeded are kept (CI-131). */
+async function removeExpired(ctx: Context): Promise<void> {
+  const newer = sql`exists (select 1 from ${pipelines} q where q.project_id = ${pipelines.project_id} and q.ref = ${pipelines.ref}
+    and q.tag = ${pipelines.tag} and q.status = 'success' and q.id > ${pipelines.id})`
+  const due = await ctx.db.write
+    .select({ id: artifacts.id })
+    .from(artifacts)
+    .innerJoin(commitStatuses, eq(commitStatuses.id, artifacts.job_id))
+    .innerJoin(pipelines, eq(pipelines.id, commitStatuses.pipeline_id))
+    .where(and(lt(artifacts.expires_at, ctx.now()), sql`(${pipelines.status} <> 'success' or ${newer})`))
+    .orderBy(asc(artifacts.expires_at))
+    .limit(BATCH)
+  if (due.length > 0)
+    await ctx.db.write.delete(artifacts).where(
+      inArray(
+        artifacts.id,
+        due.map(({ id }) => id),
+      ),
+    )
+}
+
+/** Removes files of the store that no row names: their rows were deleted, or never made. */
+async function removeUnused(ctx: Context): Promise<void> {
+  let oids: string[] = []
+  const sweep = async () => {
+    const rows = oids.length > 0 ? await ctx.db.write.select({ oid: artifacts.oid }).from(artifacts).where(inArray(artifacts.oid, oids)) : []
+    const used = new Set(rows.map(({ oid }) => oid))
+    for (const oid of oids) if (!used.has(oid)) await removeIfUnused(ctx, oid)
+    oids = []
+  }
+  for await (const { oid, storedAt } of ctx.artifacts.list()) {
+    if (Date.now() - storedAt < LEFT_BEHIND_MS) continue
+    oids.push(oid)
+    if (oids.length === BATCH) await sweep()
+  }
+  await sweep()
+}
+
+/** An upload of the same bytes waits, or comes first and keeps them. */
+const removeIfUnused = (ctx: Context, oid: string) =>
+  ctx.db.transaction(async (tx) => {
+    await lockName(tx, `artifact ${oid}`)
+    const used = await tx.select({ id: artifacts.id }).from(artifacts).where(eq(artifacts.oid, oid)).limit(1)
+    if (used.length === 0) await ctx.artifacts.delete(oid)
+  })
+
+/** Every hour: files of jobs end when their time is over. */
+export const removeArtifacts = defineJob({
+  kind: 'remove artifacts',
+  input: z.object({}),
+  priority: 'low',
+  slots: 'upkeep',
+  every: 3_600_000,
+  async run(ctx: Context) {
+    await removeExpired(ctx)
+    await removeUnused(ctx)
+  },
+})

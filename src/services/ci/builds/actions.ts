@@ -1,0 +1,134 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../access/actor.js'
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
+import { builds, commitStatuses, pendingBuilds, type pipelines, traceChunks } from '../../../db/schema/index.js'
+import { forbidden, notFound, refused } from '../../../failures.js'
+import type { Variable } from '../../../rules/ci/types.js'
+import type { PipelineState } from '../../../rules/pipeline-states.js'
+import { announce } from '../events.js'
+import { advance, enqueueBuilds, lockJobs } from './advance.js'
+import { copyJob } from './report.js'
+
+type Locked = {
+  tx: Transaction
+  pipeline: typeof pipelines.$inferSelect
+  job: typeof commitStatuses.$inferSelect
+  build: typeof builds.$inferSelect | null
+}
+
+/** Changes a job with its pipeline locked, and begins what follows. The work returns the id of the job to show. */
+async function change(ctx: Context, { project }: ProjectSubject, id: number, work: (locked: Locked) => Promise<number>): Promise<number> {
+  const [known] = await ctx.db.write
+    .select({ pipeline: commitStatuses.pipeline_id })
+    .from(commitStatuses)
+    .where(and(eq(commitStatuses.project_id, project.id), eq(commitStatuses.id, id)))
+  if (!known) throw notFound()
+  const changed = await ctx.db.transaction(async (tx) => {
+    const pipeline = await lockJobs(tx, known.pipeline)
+    const [row] = await tx
+      .select({ job: commitStatuses, build: builds })
+      .from(commitStatuses)
+      .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
+      .where(eq(commitStatuses.id, id))
+    if (!pipeline || !row) throw notFound()
+    const shown = await work({ tx, pipeline, ...row })
+    return { pipeline, shown, status: await advance(ctx, tx, pipeline) }
+  })
+  await announce(ctx, changed.pipeline, changed.status)
+  return changed.shown
+}
+
+const OPEN: PipelineState[] = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'manual', 'scheduled']
+const RETRIABLE: PipelineState[] = ['success', 'failed', 'canceled', 'skipped']
+
+/** Cancels a job at once, whether its runner answers or not (CI-120). */
+export const cancelJob = (ctx: Context, subject: ProjectSubject, id: number): Promise<number> =>
+  change(ctx, subject, id, async ({ tx, job }) => {
+    if (OPEN.includes(job.status)) await cancelJobs(ctx, tx, [id])
+    return id
+  })
+
+/** Cancels jobs and statuses of a locked pipeline that have not ended. */
+export async function cancelJobs(ctx: Pick<Context, 'now'>, tx: Transaction, ids: number[]): Promise<void> {
+  if (ids.length === 0) return
+  await tx.delete(pendingBuilds).where(inArray(pendingBuilds.job_id, ids))
+  await tx.update(commitStatuses).set({ status: 'canceled', finished_at: ctx.now() }).where(inArray(commitStatuses.id, ids))
+  await tx.update(builds).set({ seen_at: null, scheduled_at: null }).where(inArray(builds.job_id, ids))
+}
+
+/** The jobs and statuses of a pipeline that have not ended, older attempts included. */
+export const openJobs = async (tx: Transaction, { id, project_id }: Pick<typeof pipelines.$inferSelect, 'id' | 'project_id'>): Promise<number[]> =>
+  (
+    await tx
+      .select({ id: commitStatuses.id })
+      .from(commitStatuses)
+      .where(and(eq(commitStatuses.project_id, project_id), eq(commitStatuses.pipeline_id, id), inArray(commitStatuses.status, OPEN)))
+  ).map(({ id: job }) => job)
+
+/** Adds another attempt of a job that has ended (CI-121). */
+export const retryJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
+  change(ctx, subject, id, async ({ tx, pipeline, job, build }) => {
+    if (!build || !job.latest || !RETRIABLE.includes(job.status)) throw forbidden('Job is not retryable')
+    const copy = await copyJob(ctx, tx, pipeline, id, { user: caller.user.id })
+    await revive(tx, pipeline, [job])
+    return copy
+  })
+
+/** What was skipped after a job waits again for the new attempt. */
+export const revive = (tx: Transaction, pipeline: typeof pipelines.$inferSelect, jobs: { stage_index: number }[]) =>
+  tx
+    .update(commitStatuses)
+    .set({ status: 'created', finished_at: null })
+    .where(
+      and(
+        eq(commitStatuses.project_id, pipeline.project_id),
+        eq(commitStatuses.pipeline_id, pipeline.id),
+        sql`${commitStatuses.latest} and ${commitStatuses.kind} <> 'status' and ${commitStatuses.status} = 'skipped'`,
+        sql`${commitStatuses.stage_index} >= ${Math.min(...jobs.map(({ stage_index }) => stage_index))}`,
+      ),
+    )
+
+/** Starts a job that waits for somebody, or for its time (CI-122). */
+export const playJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number, variables: Variable[]): Promise<number> =>
+  change(ctx, subject, id, async ({ tx, pipeline, job, build }) => {
+    if (!build || (job.status !== 'manual' && job.status !== 'scheduled')) throw refused('Unplayable Job')
+    await tx.update(commitStatuses).set({ status: 'pending', queued_at: ctx.now(), user_id: caller.user.id }).where(eq(commitStatuses.id, id))
+    await tx.update(builds).set({ variables, scheduled_at: null }).where(eq(builds.job_id, id))
+    await enqueueBuilds(tx, pipeline, [id])
+    // what was decided while it waited is decided again
+    await revive(tx, pipeline, [{ stage_index: job.stage_index + 1 }])
+    return id
+  })
+
+/** Removes the log of a job that has ended (CI-123). */
+export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
+  change(ctx, subject, id, async ({ tx, job, build }) => {
+    if (!build || build.erased_at || !RETRIABLE.includes(job.status) || job.status === 'skipped') throw forbidden('Job is not erasable!')
+    await tx.delete(traceChunks).where(eq(traceChunks.job_id, id))
+    await tx.update(builds).set({ trace_size: 0, erased_at: ctx.now(), erased_by: caller.user.id }).where(eq(builds.job_id, id))
+    return id
+  })
+
+/** Adds other attempts of all jobs of a pipeline that failed or were canceled (CI-124). */
+export async function retryPipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, id: number): Promise<void> {
+  const changed = await ctx.db.transaction(async (tx) => {
+    const pipeline = await lockJobs(tx, id)
+    if (pipeline?.project_id !== project.id) throw notFound()
+    const failed = await tx
+      .select({ id: commitStatuses.id, stage_index: commitStatuses.stage_index })
+      .from(commitStatuses)
+      .where(
+        and(
+          eq(commitStatuses.project_id, project.id),
+          eq(commitStatuses.pipeline_id, id),
+          sql`${commitStatuses.latest} and ${commitStatuses.kind} = 'build' and ${commitStatuses.status} in ('failed', 'canceled')`,
+        ),
+      )
+    for (const job of failed) await copyJob(ctx, tx, pipeline, job.id, { user: caller.user.id })
+    if (failed.length > 0) await revive(tx, pipeline, failed)
+    return { pipeline, status: await advance(ctx, tx, pipeline) }
+  })
+  await announce(ctx, changed.pipeline, changed.status)
+}

@@ -1,0 +1,131 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
+import { builds, commitStatuses, pendingBuilds, pipelines } from '../../../db/schema/index.js'
+import { compositeStatus, nextState } from '../../../rules/ci/states.js'
+import type { PlannedJob } from '../../../rules/ci/types.js'
+import type { PipelineState } from '../../../rules/pipeline-states.js'
+
+/** A job or status of a pipeline, as far as its order goes. */
+interface Member {
+  id: number
+  name: string
+  stage_index: number
+  state: PipelineState
+  allow_failure: boolean
+  needs: string[] | null
+  when: PlannedJob['when'] | null
+  start_in: number | null
+}
+
+/** Locks a pipeline until the transaction ends. All that changes its jobs begins with this; null: there is none. */
+export async function lockJobs(tx: Transaction, pipelineId: number): Promise<typeof pipelines.$inferSelect | null> {
+  const [found] = await tx.select().from(pipelines).where(eq(pipelines.id, pipelineId)).for('no key update')
+  return found ?? null
+}
+
+type Next = NonNullable<ReturnType<typeof nextState>>
+
+/** What becomes of the created jobs of a pipeline, by id (CI-101). */
+export function nextStates(members: readonly Member[]): Map<number, Next> {
+  const changed = new Map<number, Next>()
+  const jobs = members.flatMap((each) => (each.when === null ? [] : [{ ...each, when: each.when }]))
+  const byName = new Map(jobs.map((each) => [each.name, each]))
+  const stages = [...new Set(jobs.map(({ stage_index }) => stage_index))]
+  // a job that is skipped may let others begin, which come before it in the file
+  for (let again = true; again; ) {
+    again = false
+    const earlier: Member[] = []
+    for (const stage of stages) {
+      const here = jobs.filter(({ stage_index }) => stage_index === stage)
+      const known = new Map<string, Next | null>()
+      for (const job of here) {
+        if (job.state !== 'created') continue
+        const { needs, when } = job
+        if (needs === null && !known.has(when)) known.set(when, nextState({ when, needs: null }, earlier))
+        const next =
+          needs === null
+            ? known.get(when)
+            : nextState(
+                { when, needs: [] },
+                needs.flatMap((name) => byName.get(name) ?? []),
+              )
+        if (!next) continue
+        job.state = next
+        changed.set(job.id, next)
+        again ||= next === 'skipped'
+      }
+      earlier.push(...here)
+    }
+  }
+  return changed
+}
+
+/**
+ * Begins what can begin in a locked pipeline, and updates its state; returns it (CI-101, CI-102). It takes the same number
+ * of statements however many jobs there are.
+ */
+export async function advance(
+  ctx: Pick<Context, 'now'>,
+  tx: Transaction,
+  pipeline: { id: number; project_id: number; protected: boolean; status: PipelineState },
+): Promise<PipelineState> {
+  const now = ctx.now()
+  const members: Member[] = await tx
+    .select({
+      id: commitStatuses.id,
+      name: commitStatuses.name,
+      stage_index: commitStatuses.stage_index,
+      state: commitStatuses.status,
+      allow_failure: commitStatuses.allow_failure,
+      needs: builds.needs,
+      when: sql<PlannedJob['when'] | null>`${builds.definition} ->> 'when'`,
+      start_in: sql<number | null>`(${builds.definition} ->> 'start_in')::integer`,
+    })
+    .from(commitStatuses)
+    .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
+    .where(and(eq(commitStatuses.project_id, pipeline.project_id), eq(commitStatuses.pipeline_id, pipeline.id), commitStatuses.latest))
+    .orderBy(commitStatuses.stage_index, commitStatuses.id)
+  const next = nextStates(members)
+  const rows = members.flatMap((each) => {
+    const status = next.get(each.id)
+    return status ? [{ id: each.id, status, at: status === 'scheduled' ? new Date(now.getTime() + (each.start_in ?? 0) * 1_000) : null }] : []
+  })
+  if (rows.length > 0) await begin(tx, pipeline, rows, now)
+  const status = compositeStatus(members.map(({ id, state, allow_failure }) => ({ state: next.get(id) ?? state, allow_failure }))) ?? pipeline.status
+  // statuses alone have no job that is canceling
+  if (status !== pipeline.status)
+    await tx
+      .update(pipelines)
+      .set({ status: status as PipelineState, updated_at: now })
+      .where(eq(pipelines.id, pipeline.id))
+  return status as PipelineState
+}
+
+async function begin(
+  tx: Transaction,
+  pipeline: { project_id: number; protected: boolean },
+  rows: { id: number; status: string; at: Date | null }[],
+  now: Date,
+): Promise<void> {
+  const given = sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as v (id bigint, status text, at timestamptz)`
+  const moment = now.toISOString()
+  await tx.execute(sql`update ${commitStatuses} s set status = v.status,
+      queued_at = case when v.status = 'pending' then ${moment}::timestamptz end,
+      finished_at = case when v.status = 'skipped' then ${moment}::timestamptz end
+    from ${given} where s.id = v.id`)
+  if (rows.some(({ status }) => status === 'scheduled'))
+    await tx.execute(sql`update ${builds} b set scheduled_at = v.at from ${given} where b.job_id = v.id and v.at is not null`)
+  if (rows.some(({ status }) => status === 'pending'))
+    await enqueueBuilds(
+      tx,
+      pipeline,
+      rows.flatMap(({ id, status }) => (status === 'pending' ? [id] : [])),
+    )
+}
+
+/** Puts pending jobs into the queue for runners. */
+export const enqueueBuilds = (tx: Transaction, pipeline: { project_id: number; protected: boolean }, ids: number[]) =>
+  tx.execute(sql`insert into ${pendingBuilds} (job_id, project_id, protected, tags)
+    select b.job_id, ${pipeline.project_id}, ${pipeline.protected}, coalesce(array(select jsonb_array_elements_text(b.definition -> 'tags')), '{}')
+    from ${builds} b where b.job_id = any(${`{${ids.join(',')}}`}::bigint[]) on conflict do nothing`)

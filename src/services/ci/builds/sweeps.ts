@@ -1,0 +1,74 @@
+import { and, asc, eq, isNotNull, lt, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import type { Context } from '../../../context.js'
+import { builds, commitStatuses, pendingBuilds } from '../../../db/schema/index.js'
+import { defineJob } from '../../../jobs/kinds.js'
+import { announce } from '../events.js'
+import { advance, enqueueBuilds, lockJobs } from './advance.js'
+import { endBuild } from './report.js'
+
+/** Jobs that one run of a sweep looks at. */
+const BATCH = 500
+/** Seconds without a sign of its runner after which a job has failed; runners give one every half minute. */
+const SILENT_S = 3_600
+/** Seconds beyond its own time after which a job has failed: its runner should have ended it. */
+const GRACE_S = 600
+/** Seconds after which a job that no runner has taken has failed. */
+const PENDING_S = 86_400
+
+const ago = (ctx: Pick<Context, 'now'>, seconds: number) => new Date(ctx.now().getTime() - seconds * 1_000)
+
+/** Every minute: fails jobs whose runner is gone, whose time is over, or that no runner takes (CI-125). */
+export const endStaleBuilds = defineJob({
+  kind: 'end stale jobs',
+  input: z.object({}),
+  every: 60_000,
+  async run(ctx: Context) {
+    const late = sql`${commitStatuses.started_at} + (${builds.timeout} + ${GRACE_S}) * interval '1 second' < ${ctx.now().toISOString()}::timestamptz`
+    const silent = await ctx.db.write
+      .select({ job: builds.job_id, pipeline: commitStatuses.pipeline_id })
+      .from(builds)
+      .innerJoin(commitStatuses, eq(commitStatuses.id, builds.job_id))
+      .where(and(isNotNull(builds.seen_at), sql`(${lt(builds.seen_at, ago(ctx, SILENT_S))} or ${late})`))
+      .orderBy(asc(builds.seen_at))
+      .limit(BATCH)
+    const waiting = await ctx.db.write.execute<{ job: string; pipeline: string }>(sql`select p.job_id as job, s.pipeline_id as pipeline
+      from ${pendingBuilds} p join ${commitStatuses} s on s.id = p.job_id
+      where s.queued_at < ${ago(ctx, PENDING_S).toISOString()}::timestamptz order by p.job_id limit ${BATCH}`)
+    const found = [...silent, ...waiting.rows.map(({ job, pipeline }) => ({ job: Number(job), pipeline: Number(pipeline) }))]
+    for (const { job, pipeline } of found) await endBuild(ctx, pipeline, job, { state: 'failed', failure_reason: 'stuck_or_timeout_failure' })
+  },
+})
+
+/** Every few seconds: begins delayed jobs whose time has come (CI-126). */
+export const startDelayed = defineJob({
+  kind: 'start delayed jobs',
+  input: z.object({}),
+  every: 5_000,
+  async run(ctx: Context) {
+    const due = await ctx.db.write
+      .select({ job: builds.job_id, pipeline: commitStatuses.pipeline_id })
+      .from(builds)
+      .innerJoin(commitStatuses, eq(commitStatuses.id, builds.job_id))
+      .where(and(isNotNull(builds.scheduled_at), lt(builds.scheduled_at, ctx.now())))
+      .orderBy(asc(builds.scheduled_at))
+      .limit(BATCH)
+    for (const { job, pipeline } of due) await startNow(ctx, pipeline, job)
+  },
+})
+
+async function startNow(ctx: Context, pipelineId: number, job: number): Promise<void> {
+  const changed = await ctx.db.transaction(async (tx) => {
+    const pipeline = await lockJobs(tx, pipelineId)
+    if (!pipeline) return null
+    const started = await tx
+      .update(commitStatuses)
+      .set({ status: 'pending', queued_at: ctx.now() })
+      .where(and(eq(commitStatuses.id, job), eq(commitStatuses.status, 'scheduled')))
+      .returning({ id: commitStatuses.id })
+    await tx.update(builds).set({ scheduled_at: null }).where(eq(builds.job_id, job))
+    if (started.length > 0) await enqueueBuilds(tx, pipeline, [job])
+    return { pipeline, status: await advance(ctx, tx, pipeline) }
+  })
+  if (changed) await announce(ctx, changed.pipeline, changed.status)
+}

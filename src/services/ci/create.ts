@@ -1,0 +1,301 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import { z } from 'zod'
+import { actingAs, actorOf, type SignedIn } from '../../access/actor.js'
+import { getProjectFor, type Project, type ProjectSubject } from '../../access/rules.js'
+import type { Context, PushEvent } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { isUniqueViolation } from '../../db/errors.js'
+import { onlyRow } from '../../db/only-row.js'
+import { builds, commitStatuses, mergeRequests, pipelines, pipelineVariables } from '../../db/schema/index.js'
+import { Failure, nullOnFailure } from '../../failures.js'
+import { type Commit, type Oid, ZERO } from '../../git/types.js'
+import { defineJob } from '../../jobs/kinds.js'
+import type { CompiledConfig, PipelineSource, Plan, PlannedJob, Variable } from '../../rules/ci/types.js'
+import { nextIid } from '../core/iids.js'
+import { getUser } from '../identity/users.js'
+import { protectionsOf } from '../repository/protection.js'
+import { repositoryOf } from '../repository/repositories.js'
+import { advance, lockJobs } from './builds/advance.js'
+import { announce } from './events.js'
+import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
+import { predefinedVariables } from './predefined.js'
+import { storedVariables } from './variables.js'
+
+/** What a pipeline is made for. */
+export interface NewPipeline {
+  source: PipelineSource
+  /** The short name of a branch or tag. */
+  ref: string
+  tag: boolean
+  sha: Oid
+  before_sha: Oid | null
+  /** Given with the call: they are above those of the project. */
+  variables: (Variable & { file?: boolean })[]
+  /** The job of the queue that makes it: it is made once. */
+  made_by: number | null
+  /** Whether a configuration without jobs, or with faults, makes none (API), or a failed one (pushes). */
+  strict: boolean
+}
+
+/** What is planned for a pipeline, or why there is none. */
+interface Planned {
+  compiled: CompiledConfig | null
+  plan: Plan | null
+  /** A fault of the configuration, or that no job is wanted. */
+  errors: string[]
+  /** There is nothing to run, which is no fault. */
+  nothing: boolean
+}
+
+/** Keywords that are understood and not done yet: a job that has one is refused, so that nothing is ignored (CI-100). */
+function unsupported(job: PlannedJob): string[] {
+  const used = [
+    job.trigger && 'trigger',
+    job.environment && 'environment',
+    job.resource_group && 'resource_group',
+    job.release && 'release',
+    job.external_needs.length > 0 && 'needs:project',
+  ]
+  return used.flatMap((keyword) => (keyword ? [`jobs:${job.name} ${keyword} is not supported by this server`] : []))
+}
+
+/** The most paths of a change that `changes` is compared with; beyond it holds. */
+const MAX_CHANGED = 10_000
+const PATHS_ONLY = { files: MAX_CHANGED, lines: 0, bytes: 0, fileBytes: 0 }
+
+async function changedPaths(ctx: Context, project: Project, { before_sha: from, sha }: NewPipeline): Promise<string[] | null> {
+  if (from === null || from === ZERO) return null
+  const repository = repositoryOf(ctx, project)
+  if (!(await repository.commit(from))) return null
+  const { files, truncated } = await repository.diff(from, sha, PATHS_ONLY)
+  return truncated ? null : [...new Set(files.flatMap(({ old_path, new_path }) => [old_path, new_path]))]
+}
+
+/** Reads the configuration of a commit and plans its jobs. */
+async function planFor(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  { commit, isProtected, ...given }: NewPipeline & { commit: Commit; isProtected: boolean },
+): Promise<Planned> {
+  const none = (error: string, nothing: boolean): Planned => ({ compiled: null, plan: null, errors: [error], nothing })
+  const { project } = subject
+  const own = { subject, commit: commit.oid }
+  const text = await readOwnFile(ctx, own, configurationPath(project))
+  if (text === null) return none('Missing CI config file', true)
+  if (text === undefined) return none('The CI config file is too large', false)
+  const predefined = predefinedVariables(ctx, { ...given, project, commit, user: caller.user, pipeline: null, protected: isProtected })
+  const overriding = [...(await storedVariables(ctx, project, isProtected)), ...given.variables]
+  const compiled = await ctx.cpu.ci.compile(text, { variables: [...predefined, ...overriding] }, includeResolver(ctx, caller, own))
+  if (compiled.errors.length > 0) return { compiled, plan: null, errors: compiled.errors, nothing: false }
+  const planned = await ctx.cpu.ci.plan(compiled, {
+    source: given.source,
+    ref: given.ref,
+    is_tag: given.tag,
+    is_merge_request: false,
+    project_path: `${project.namespace.full_path}/${project.path}`,
+    predefined,
+    overriding,
+    changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, given) : null,
+    tree: compiled.reads.exists ? await pathsOf(ctx, own) : null,
+  })
+  const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(unsupported)
+  return { compiled, plan: planned, errors, nothing: planned.is_filtered || planned.is_empty }
+}
+
+/** Whether the message of a commit says that nothing is to run. */
+const skipsCi = (message: string) => /\[(?:ci[ -]skip|skip[ -]ci)\]/i.test(message)
+
+const faults = (errors: string[]) => new Failure('invalid', { message: { base: errors } })
+
+/**
+ * Makes a pipeline of the configuration of a commit, with its jobs, and begins it. Null: there is nothing to run. A strict
+ * call is refused where another gets a failed pipeline.
+ */
+export async function createPipeline(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewPipeline): Promise<number | null> {
+  const { project } = subject
+  const commit = await repositoryOf(ctx, project).commit(given.sha)
+  if (!commit) throw faults(['Commit not found'])
+  const protections = await protectionsOf(ctx, project.id)
+  const isProtected = given.tag ? protections.isTagProtected(given.ref) : protections.isProtected(given.ref)
+  const { compiled, plan: planned, errors, nothing } = await planFor(ctx, caller, subject, { ...given, commit, isProtected })
+  if (given.strict && errors.length > 0) throw faults(errors)
+  if (nothing) return null
+  const skipped = given.source === 'push' && skipsCi(commit.message)
+  const jobs = errors.length > 0 || skipped || !planned ? [] : planned.jobs
+  const now = ctx.now()
+  try {
+    const [id, made, state] = await ctx.db.transaction(async (tx) => {
+      const row = onlyRow(
+        await tx
+          .insert(pipelines)
+          .values({
+            project_id: project.id,
+            iid: await nextIid(tx, project.id, 'pipeline'),
+            sha: given.sha,
+            ref: given.ref,
+            tag: given.tag,
+            source: given.source,
+            user_id: caller.user.id,
+            before_sha: given.before_sha,
+            protected: isProtected,
+            made_by: given.made_by,
+            status: errors.length > 0 ? 'failed' : skipped ? 'skipped' : 'created',
+            yaml_errors: errors.length > 0 ? errors.join('\n') : null,
+            stages: compiled && planned ? planned.stages : [],
+            created_at: now,
+            updated_at: now,
+          })
+          .returning(),
+      )
+      if (given.variables.length > 0)
+        await tx.insert(pipelineVariables).values(
+          given.variables.map(({ key, value, file }) => ({
+            pipeline_id: row.id,
+            key,
+            sealed: ctx.encryption.seal(value, pipelineVariablePurpose(row.id, key)),
+            file: file ?? false,
+          })),
+        )
+      await becomeHead(tx, row)
+      if (jobs.length === 0) return [row.id, { ...row, status: 'created' as const }, row.status] as const
+      await insertJobs(tx, row, caller.user.id, jobs, now)
+      const locked = await lockJobs(tx, row.id)
+      return [row.id, row, await advance(ctx, tx, locked ?? row)] as const
+    })
+    await announce(ctx, made, state)
+    return id
+  } catch (error) {
+    // an earlier attempt of the job has made it
+    if (given.made_by !== null && isUniqueViolation(error)) return null
+    throw error
+  }
+}
+
+/** Binds the encrypted value of a variable to its pipeline and key. */
+export const pipelineVariablePurpose = (pipeline: number, key: string) => `pipeline ${pipeline} variable ${key}`
+
+/** It becomes the head pipeline of merge requests of its branch whose head is its commit (ST-21, PL-6). */
+const becomeHead = (tx: Transaction, { id, project_id, ref, sha, tag }: typeof pipelines.$inferSelect) =>
+  tag
+    ? undefined
+    : tx
+        .update(mergeRequests)
+        .set({ head_pipeline_id: id })
+        .where(
+          and(
+            eq(mergeRequests.source_project_id, project_id),
+            eq(mergeRequests.source_branch, ref),
+            eq(mergeRequests.sha, sha),
+            inArray(mergeRequests.state, ['opened']),
+          ),
+        )
+
+/** Rows of jobs are inserted this many at a time. */
+const ROWS = 500
+
+async function insertJobs(tx: Transaction, pipeline: typeof pipelines.$inferSelect, user: number, jobs: PlannedJob[], now: Date): Promise<void> {
+  for (let at = 0; at < jobs.length; at += ROWS) {
+    const part = jobs.slice(at, at + ROWS)
+    const rows = await tx
+      .insert(commitStatuses)
+      .values(
+        part.map((job) => ({
+          project_id: pipeline.project_id,
+          pipeline_id: pipeline.id,
+          user_id: user,
+          kind: 'build' as const,
+          name: job.name,
+          stage: job.stage,
+          stage_index: job.stage_index,
+          status: 'created' as const,
+          allow_failure: job.allow_failure,
+          created_at: now,
+        })),
+      )
+      .returning({ id: commitStatuses.id, name: commitStatuses.name })
+    const ids = new Map(rows.map(({ id, name }) => [name, id]))
+    await tx.insert(builds).values(
+      part.map((definition) => ({
+        job_id: ids.get(definition.name) as number,
+        definition,
+        needs: definition.needs?.map(({ job }) => job) ?? null,
+      })),
+    )
+  }
+}
+
+/** Makes the pipelines of the branches and tags that a push has moved (CI-103). */
+export const pushPipelines = defineJob({
+  kind: 'pipelines of a push',
+  input: z.object({
+    project: z.int(),
+    user: z.int(),
+    moves: z.array(z.object({ ref: z.string(), tag: z.boolean(), old: z.string(), new: z.string() })),
+  }),
+  async run(ctx: Context, { project: id, user: userId, moves }, { id: job }) {
+    const user = await nullOnFailure(getUser(ctx, userId))
+    if (user?.state !== 'active') return
+    const caller = actingAs(actorOf(user))
+    const subject = await nullOnFailure(getProjectFor(ctx, caller, String(id)))
+    if (!subject || !runsJobs(subject.project)) return
+    for (const { ref, tag, old, new: to } of moves) {
+      const sha = (await repositoryOf(ctx, subject.project).resolve(to))?.commit
+      if (sha)
+        await createPipeline(ctx, caller, subject, {
+          source: 'push',
+          ref,
+          tag,
+          sha,
+          before_sha: old,
+          variables: [],
+          made_by: job,
+          strict: false,
+        })
+    }
+  },
+})
+
+/** Whether pipelines are made in a project at all. */
+export const runsJobs = ({ builds_access_level, archived }: Pick<Project, 'builds_access_level' | 'archived'>) => builds_access_level > 0 && !archived
+
+const BRANCH_OR_TAG = /^refs\/(heads|tags)\/(.+)$/s
+/** Of a push with more branches and tags, the others get none, as in the original. */
+const MAX_OF_A_PUSH = 4
+
+/** What follows a push: its pipelines are made by a job that is stored with the end of the push. */
+export async function enqueuePipelines(_: Context, { projectId, moves, actor, enqueue }: PushEvent): Promise<void> {
+  const wanted = moves.flatMap(({ ref, old, new: to, skip_ci }) => {
+    const [, kind, name] = BRANCH_OR_TAG.exec(ref) ?? []
+    return name === undefined || to === ZERO || skip_ci ? [] : [{ ref: name, tag: kind === 'tags', old, new: to }]
+  })
+  const user = wanted.length > 0 ? await actor() : null
+  if (user !== null && wanted.length <= MAX_OF_A_PUSH) enqueue(pushPipelines, { project: projectId, user, moves: wanted })
+}
+
+/** Makes a pipeline for a branch or tag, as the API and the page do (CI-104). */
+export async function runPipeline(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  ref: string,
+  variables: NewPipeline['variables'],
+): Promise<number> {
+  const repository = repositoryOf(ctx, subject.project)
+  const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
+  const target = branch ?? tag
+  const sha = target && (await repository.resolve(target))?.commit
+  if (!sha) throw faults(['Reference not found'])
+  const id = await createPipeline(ctx, caller, subject, {
+    source: 'api',
+    ref,
+    tag: branch === null,
+    sha,
+    before_sha: null,
+    variables,
+    made_by: null,
+    strict: true,
+  })
+  if (id === null) throw faults(['No stages / jobs for this pipeline.'])
+  return id
+}

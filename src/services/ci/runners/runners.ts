@@ -1,0 +1,178 @@
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { onlyRow } from '../../../db/only-row.js'
+import { type RUNNER_KINDS, type RunnerInfo, registrationTokens, runnerProjects, runners } from '../../../db/schema/index.js'
+import { statement } from '../../../db/statement.js'
+import { Failure, invalidRecord } from '../../../failures.js'
+import { digestOf, newSecret } from '../../../lib/crypto/secret.js'
+import { createdNow } from '../../core/created-now.js'
+
+export type Runner = typeof runners.$inferSelect
+export type RunnerKind = (typeof RUNNER_KINDS)[number]
+
+/** Whom a runner is to serve. */
+export interface RunnerScope {
+  kind: RunnerKind
+  group_id: number | null
+  project_id: number | null
+}
+
+export interface RunnerAttributes {
+  description?: string | undefined
+  maintenance_note?: string | undefined
+  paused?: boolean | undefined
+  locked?: boolean | undefined
+  run_untagged?: boolean | undefined
+  protected?: boolean | undefined
+  maximum_timeout?: number | undefined
+  tags?: string[] | undefined
+}
+
+const MAX_TAGS = 50
+const MAX_TAG = 255
+/** Seconds; shorter ones end jobs before they begin. */
+const MIN_TIMEOUT = 600
+
+/** What is wrong with attributes that the caller gives (CI-110). */
+export function runnerFaults({
+  tags = [],
+  run_untagged,
+  maximum_timeout,
+  description,
+  maintenance_note,
+}: RunnerAttributes): Record<string, string[]> {
+  const faults: Record<string, string[]> = {}
+  if (run_untagged === false && tags.length === 0) faults['tags_list'] = ['can not be empty when runner is not allowed to pick untagged jobs']
+  if (tags.length > MAX_TAGS || tags.some((tag) => tag.length > MAX_TAG))
+    faults['tags_list'] = [`has more than ${MAX_TAGS} tags, or one of more than ${MAX_TAG} characters`]
+  if (maximum_timeout !== undefined && maximum_timeout < MIN_TIMEOUT) faults['maximum_timeout'] = ['needs to be at least 10 minutes']
+  if ((description?.length ?? 0) > 1_024) faults['description'] = ['is too long (maximum is 1024 characters)']
+  if ((maintenance_note?.length ?? 0) > 1_024) faults['maintenance_note'] = ['is too long (maximum is 1024 characters)']
+  return faults
+}
+
+/** Tags as runners send them: without blanks, each once. */
+export const tagsOf = (given: string[]): string[] => [...new Set(given.map((tag) => tag.trim()).filter((tag) => tag !== ''))]
+
+/** Makes a runner; its token is shown once. */
+export async function createRunner(
+  ctx: Context,
+  scope: RunnerScope,
+  attributes: RunnerAttributes,
+  { creator, registered, info = {} }: { creator: number | null; registered: boolean; info?: RunnerInfo },
+): Promise<{ runner: Runner; token: string }> {
+  const faults = runnerFaults(attributes)
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const token = `${registered ? '' : 'glrt-'}${newSecret(ctx.random)}`
+  return ctx.db.transaction(async (tx) => {
+    const runner = onlyRow(
+      await tx
+        .insert(runners)
+        .values({
+          kind: scope.kind,
+          group_id: scope.group_id,
+          creator_id: creator,
+          digest: digestOf(token),
+          registered,
+          description: attributes.description ?? null,
+          maintenance_note: attributes.maintenance_note ?? null,
+          paused: attributes.paused ?? false,
+          locked: attributes.locked ?? false,
+          run_untagged: attributes.run_untagged ?? true,
+          protected: attributes.protected ?? false,
+          maximum_timeout: attributes.maximum_timeout ?? null,
+          tags: attributes.tags ?? [],
+          info,
+          ...createdNow(ctx),
+        })
+        .returning(),
+    )
+    if (scope.project_id !== null) await tx.insert(runnerProjects).values({ runner_id: runner.id, project_id: scope.project_id })
+    return { runner, token }
+  })
+}
+
+const refusedToken = () => new Failure('forbidden', { message: '403 Forbidden' })
+
+const selectByDigest = statement('runner by digest', (db) =>
+  db
+    .select()
+    .from(runners)
+    .where(eq(runners.digest, sql.placeholder('digest'))),
+)
+
+/** The runner with a token; 403 for any other, as runners expect (CI-111). */
+export async function runnerByToken(ctx: Context, token: string): Promise<Runner> {
+  const [runner] = await selectByDigest(ctx.db, null).execute({ digest: digestOf(token) })
+  if (!runner) throw refusedToken()
+  return runner
+}
+
+/** Seconds between two records of when a runner was seen. */
+const CONTACT_INTERVAL_S = 60
+
+/** Records where a runner was seen and what it says about itself, not at each of its calls. */
+export async function recordContact(ctx: Context, runner: Runner, info: RunnerInfo | undefined, address: string): Promise<void> {
+  const now = ctx.now()
+  const recent = runner.contacted_at !== null && now.getTime() - runner.contacted_at.getTime() < CONTACT_INTERVAL_S * 1_000
+  if (recent && runner.ip_address === address) return
+  await ctx.db.write
+    .update(runners)
+    .set({ contacted_at: now, ip_address: address, ...(info && { info }) })
+    .where(eq(runners.id, runner.id))
+}
+
+const purposeOf = ({ group_id, project_id }: Pick<RunnerScope, 'group_id' | 'project_id'>) =>
+  `registration token of ${group_id ?? '-'} ${project_id ?? '-'}`
+
+const ofSource = ({ group_id, project_id }: Pick<RunnerScope, 'group_id' | 'project_id'>) =>
+  and(
+    group_id === null ? isNull(registrationTokens.group_id) : eq(registrationTokens.group_id, group_id),
+    project_id === null ? isNull(registrationTokens.project_id) : eq(registrationTokens.project_id, project_id),
+  )
+
+/** Makes another registration token; the former one ends. */
+export async function resetRegistrationToken(ctx: Context, source: Pick<RunnerScope, 'group_id' | 'project_id'>): Promise<string> {
+  const token = newSecret(ctx.random)
+  const values = { digest: digestOf(token), sealed: ctx.encryption.seal(token, purposeOf(source)) }
+  await ctx.db.transaction(async (tx) => {
+    await tx.delete(registrationTokens).where(ofSource(source))
+    await tx.insert(registrationTokens).values({ group_id: source.group_id, project_id: source.project_id, ...values })
+  })
+  return token
+}
+
+/** Whom a registration token lets a runner serve; 403 if it is none. */
+export async function scopeOfToken(ctx: Context, token: string): Promise<RunnerScope> {
+  const [found] = await ctx.db.write
+    .select()
+    .from(registrationTokens)
+    .where(eq(registrationTokens.digest, digestOf(token)))
+  if (!found) throw refusedToken()
+  const { group_id, project_id } = found
+  return { kind: project_id !== null ? 'project_type' : group_id !== null ? 'group_type' : 'instance_type', group_id, project_id }
+}
+
+/** Gives a runner another token; the former one ends. */
+export async function resetRunnerToken(ctx: Context, runner: Runner): Promise<string> {
+  const token = `${runner.registered ? '' : 'glrt-'}${newSecret(ctx.random)}`
+  await ctx.db.write
+    .update(runners)
+    .set({ digest: digestOf(token), updated_at: ctx.now() })
+    .where(eq(runners.id, runner.id))
+  return token
+}
+
+/** Removes a runner; its jobs that still run keep their tokens and end as they do. */
+export const removeRunner = (ctx: Context, id: number) => ctx.db.write.delete(runners).where(eq(runners.id, id))
+
+/** Seconds after which a runner that was not seen counts as offline. */
+export const ONLINE_S = 7_200
+
+/** A runner, and whether it was seen of late. */
+export type SeenRunner = Runner & { online: boolean }
+
+export const seenRunner = (ctx: Pick<Context, 'now'>, runner: Runner): SeenRunner => ({
+  ...runner,
+  online: runner.contacted_at !== null && ctx.now().getTime() - runner.contacted_at.getTime() < ONLINE_S * 1_000,
+})
