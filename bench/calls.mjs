@@ -127,6 +127,16 @@ const READS = {
   'GET /projects/:id/pipelines/latest': '',
   'GET /projects/:id/pipelines/:pipeline_id': '',
   'GET /projects/:id/pipelines/:pipeline_id/jobs': '',
+  'GET /projects/:id/jobs/:job_id/trace': '',
+  'GET /projects/:id/jobs/:job_id/artifacts': '',
+  'GET /projects/:id/jobs/:job_id/artifacts/:artifact_path': () => ({ fill: { artifact_path: 'a' } }),
+  'GET /projects/:id/jobs/artifacts/:ref_name/download': () => ({ fill: { ref_name: 'main' }, query: '?job=test' }),
+  'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
+  'GET /runners': '',
+  'GET /runners/all': '',
+  'GET /runners/:id': async (k) => ({ fill: { id: (await newRunner(k)).id } }),
+  'GET /projects/:id/runners': '',
+  'GET /groups/:id/runners': '',
   'GET /projects/:id/ci/lint': '',
   'GET /projects/:id/jobs': '',
   'GET /projects/:id/jobs/:job_id': '',
@@ -319,6 +329,21 @@ const NOTES = Object.fromEntries(
     ]
   }),
 )
+
+const newRunner = ({ post }, given = { runner_type: 'instance_type', paused: true }) => post('/user/runners', given)
+/** A pipeline of one job that waits for somebody. */
+async function newJob(k) {
+  const actions = [{ action: 'create', file_path: '.gitlab-ci.yml', content: 'job: { script: x, when: manual, allow_failure: false }\n' }]
+  await k.post('/projects/:id/repository/commits', { branch: `ci${k.n}`, start_branch: 'main', commit_message: `ci ${k.n}`, actions })
+  const { id: pipeline_id } = await k.post('/projects/:id/pipeline', { ref: `ci${k.n}` })
+  const [{ id: job_id }] = await k.get('/projects/:id/pipelines/:pipeline_id/jobs', { pipeline_id })
+  return { pipeline_id, job_id, ref: `ci${k.n}` }
+}
+async function canceledJob(k) {
+  const made = await newJob(k)
+  await k.post('/projects/:id/jobs/:job_id/cancel', {}, made)
+  return made
+}
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
@@ -655,6 +680,32 @@ const WRITES = {
   }),
   'POST /projects/:id/statuses/:sha': ({ n }) => ({ body: { state: 'success', name: `call ${n}` } }),
   'POST /projects/:id/pipelines/:pipeline_id/cancel': () => ({}),
+  'POST /projects/:id/pipeline': async (k) => ({ body: { ref: (await newJob(k)).ref } }),
+  'POST /projects/:id/pipelines/:pipeline_id/retry': async (k) => ({ fill: await canceledJob(k) }),
+  'DELETE /projects/:id/pipelines/:pipeline_id': async (k) => ({ fill: await newJob(k) }),
+  'POST /projects/:id/jobs/:job_id/cancel': async (k) => ({ fill: await newJob(k) }),
+  'POST /projects/:id/jobs/:job_id/retry': async (k) => ({ fill: await canceledJob(k) }),
+  'POST /projects/:id/jobs/:job_id/play': async (k) => ({ fill: await newJob(k) }),
+  'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
+  'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
+  'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /runners': async ({ post, n }) => ({ body: { token: (await post('/runners/reset_registration_token')).token, description: `runner ${n}` } }),
+  'POST /runners/verify': async (k) => ({ body: { token: (await newRunner(k)).token } }),
+  'DELETE /runners': async (k) => ({ body: { token: (await newRunner(k)).token } }),
+  'POST /runners/reset_authentication_token': async (k) => ({ body: { token: (await newRunner(k)).token } }),
+  'POST /jobs/request': async (k) => ({
+    body: { token: (await newRunner(k, { runner_type: 'instance_type', tag_list: 'none', run_untagged: false })).token },
+  }),
+  'PUT /jobs/:id': () => ({ body: { token: 'x', state: 'running' }, refused: true }),
+  'POST /user/runners': ({ n }) => ({ body: { runner_type: 'instance_type', description: `runner ${n}`, paused: true } }),
+  'PUT /runners/:id': async (k) => ({ fill: { id: (await newRunner(k)).id }, body: { description: `changed ${k.n}` } }),
+  'DELETE /runners/:id': async (k) => ({ fill: { id: (await newRunner(k)).id } }),
+  'POST /runners/:id/reset_authentication_token': async (k) => ({ fill: { id: (await newRunner(k)).id } }),
+  'POST /runners/reset_registration_token': () => ({}),
+  'POST /projects/:id/runners': refused({}),
+  'DELETE /projects/:id/runners/:runner_id': refused({ runner_id: 1 }),
+  'POST /projects/:id/runners/reset_registration_token': () => ({}),
+  'POST /groups/:id/runners/reset_registration_token': () => ({}),
   'POST /ci/lint': ({ n }) => ({ body: { content: `job${n}: {script: make}` } }),
   'POST /projects/:id/ci/lint': ({ n }) => ({ body: { content: `job${n}: {script: make}` } }),
   'PUT /users/:id/custom_attributes/:key': ({ n }) => ({ body: { value: `${n}` } }),

@@ -5,7 +5,7 @@ import type { Context } from './context.js'
 import { databaseError } from './db/errors.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
 import { addressKind, answerBelow } from './http/address-kinds.js'
-import { closeUnreadBodies, parseBodies } from './http/body/bodies.js'
+import { closeUnreadBodies, parseBodies, parseMultipart } from './http/body/bodies.js'
 import { prepareBody } from './http/body/body.js'
 import { type Drain, drainOf } from './http/body/drain.js'
 import { costOf } from './http/cost.js'
@@ -37,6 +37,7 @@ import { avatarRoutes } from './routes/uploads/avatars.js'
 import { uploadedFiles } from './routes/uploads/files.js'
 import { readOnlyNow } from './services/core/maintenance.js'
 import { gitHttp, isGitPath } from './transport/http.js'
+import { runnerStreams } from './transport/runners.js'
 import { wantsPage } from './web/accept.js'
 import { openSite } from './web/index.js'
 
@@ -131,6 +132,14 @@ export async function buildApp(
     robots: kinds.flatMap(({ robots = [] }) => robots),
     fallback: (request, reply) => answerBelow(ctx, kinds, request, reply),
   })
+  await app.register(
+    async (scope) => {
+      scope.addHook('onRequest', refuseWrites(ctx))
+      await runnerStreams(scope, { ctx })
+      await parseMultipart(scope)
+    },
+    { prefix: '/api/v4' },
+  )
   await app.register(async (scope) => {
     scope.addHook('onRequest', refuseWrites(ctx))
     await parseBodies(scope, ctx, minimumRate)

@@ -52,6 +52,7 @@ import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
+import { runners } from './runners/index.js'
 import { search } from './search/index.js'
 import { settings } from './settings/index.js'
 import { snippets } from './snippets/index.js'
@@ -121,7 +122,12 @@ const subjects: Section[] = [
     endpoints: [...repository, ...history, ...archives, ...submodules],
   },
   { name: 'Files', description: 'Files of a repository: content, blame and changes.', endpoints: files },
-  { name: 'Pipelines and jobs', description: 'Pipelines and jobs, derived from commit statuses.', endpoints: pipelines },
+  {
+    name: 'Pipelines and jobs',
+    description: 'Pipelines of the configuration in a repository or of commit statuses, and their jobs.',
+    endpoints: pipelines,
+  },
+  { name: 'Runners', description: 'Runners, and what GitLab Runner calls.', endpoints: runners },
   { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },
   { name: 'Issues', description: 'Issues with their todos and time tracking.', endpoints: [...issueLists, ...issues, ...issueAttention] },
   { name: 'Labels', description: 'Labels of projects and groups.', endpoints: labels },

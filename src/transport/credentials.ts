@@ -4,6 +4,7 @@ import { checkAddress } from '../access/addresses.js'
 import { countBadToken, deactivatedText, logBadToken, reasonOf, type TokenVerdict, verifyToken, verifyTokenAgain } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure, nullOnFailure } from '../failures.js'
+import { userOfRunningBuild } from '../services/ci/builds/running.js'
 import { readSettings, type Settings } from '../services/core/settings.js'
 import { removeInitialPassword } from '../services/identity/initial-password.js'
 import { restrictionOf } from '../services/identity/keys.js'
@@ -47,6 +48,7 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
   if (password === '' || text.includes('\0')) return DENIED
 
   if (lfs && isLfsToken(password)) return lfsCaller(ctx, password, address)
+  if (name === JOB_USER) return (await buildCaller(ctx, password)) ?? DENIED
   const verdict = await verifyToken(ctx, password)
   if (verdict.ok) {
     const caller = tokenCaller(verdict)
@@ -76,6 +78,15 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
   const caller = passwordCaller(ctx, user, settings)
   if (!isRefusal(caller)) await removeInitialPassword(ctx, password)
   return caller
+}
+
+/** The name that runners give with the token of a job. */
+const JOB_USER = 'gitlab-ci-token'
+
+/** The user of a job that runs: they read what they may read, until it ends (CI-117). */
+async function buildCaller(ctx: Context, token: string): Promise<GitCaller | null> {
+  const user = await userOfRunningBuild(ctx, token)
+  return user && { user, reads: true, writes: false }
 }
 
 /** The owner of a valid token; without `reads` if it was not made for Git. */

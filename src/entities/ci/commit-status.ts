@@ -26,7 +26,6 @@ export const PostedCommitStatus = z
   .strictObject({ ...CommitStatus.shape, coverage: z.number().nullable() })
   .meta({ id: 'PostedCommitStatus', description: 'The status of a commit that was posted.' })
 
-/** `allow_failure` is always false, because it cannot be posted (ST-8). */
 export function presentCommitStatus(status: CommitStatusRecord, view: View): z.infer<typeof CommitStatus> {
   return {
     id: status.id,
@@ -39,7 +38,7 @@ export function presentCommitStatus(status: CommitStatusRecord, view: View): z.i
     created_at: status.created_at.toISOString(),
     started_at: status.started_at?.toISOString() ?? null,
     finished_at: status.finished_at?.toISOString() ?? null,
-    allow_failure: false,
+    allow_failure: status.allow_failure,
     author: presentUserRef(status.author, view),
     pipeline_id: status.pipeline_id,
   }

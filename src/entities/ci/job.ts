@@ -1,12 +1,19 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
-import { STAGE } from '../../rules/pipeline-states.js'
 import type { JobRecord } from '../../services/ci/jobs.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import { Commit, presentCommit } from '../repository/commit.js'
 import { PipelineBasic, presentPipelineBasic } from './pipeline.js'
+import { presentRunner, RunnerBasic } from './runner.js'
 
-/** A commit status presented as a job. */
+const JobArtifact = z.strictObject({
+  file_type: z.string(),
+  size: z.int(),
+  filename: z.string(),
+  file_format: z.string().nullable(),
+})
+
+/** A job, or a commit status presented as one. */
 export const Job = z
   .strictObject({
     id: z.int(),
@@ -21,33 +28,50 @@ export const Job = z
     started_at: z.iso.datetime().nullable(),
     finished_at: z.iso.datetime().nullable(),
     duration: z.number().nullable(),
+    queued_duration: z.number().nullable(),
+    failure_reason: z.string().optional(),
     user: UserRef,
     commit: Commit.nullable(),
     pipeline: PipelineBasic,
     web_url: z.string(),
-    artifacts: z.array(z.never()),
+    artifacts: z.array(JobArtifact),
+    artifacts_file: z.strictObject({ filename: z.string(), size: z.int() }).optional(),
+    artifacts_expire_at: z.iso.datetime().nullable(),
+    runner: RunnerBasic.nullable(),
+    tag_list: z.array(z.string()),
   })
-  .meta({ id: 'Job', description: 'A job, made of a status of a commit.' })
+  .meta({ id: 'Job', description: 'A job for a runner, or a status of a commit.' })
 
-export function presentJob({ status, pipeline, commit }: JobRecord, project: { fullPath: string }, view: View): z.infer<typeof Job> {
-  const { started_at, finished_at } = status
+const seconds = (from: Date | null, to: Date | null) => (from && to ? Math.max(0, (to.getTime() - from.getTime()) / 1000) : null)
+
+export function presentJob({ status, pipeline, build, commit }: JobRecord, project: { fullPath: string }, view: View): z.infer<typeof Job> {
+  const { started_at, finished_at, queued_at, failure_reason } = status
+  const files = build?.artifacts ?? []
+  const archive = files.find(({ file_type }) => file_type === 'archive')
+  const log = build && build.trace_size > 0 ? [{ file_type: 'trace', size: build.trace_size, filename: 'job.log', file_format: null }] : []
   return {
     id: status.id,
     status: status.status,
-    stage: STAGE,
+    stage: status.stage,
     name: status.name,
     ref: pipeline.ref,
     tag: pipeline.tag,
     coverage: status.coverage,
-    allow_failure: false,
+    allow_failure: status.allow_failure,
     created_at: status.created_at.toISOString(),
     started_at: started_at?.toISOString() ?? null,
     finished_at: finished_at?.toISOString() ?? null,
-    duration: started_at && finished_at ? (finished_at.getTime() - started_at.getTime()) / 1000 : null,
+    duration: seconds(started_at, finished_at),
+    queued_duration: seconds(queued_at, started_at),
+    ...(failure_reason !== null && { failure_reason }),
     user: presentUserRef(status.author, view),
     commit: commit && presentCommit(commit, project, view),
     pipeline: presentPipelineBasic(pipeline, project, view),
     web_url: status.target_url ?? `${view.links.project(project.fullPath)}/-/jobs/${status.id}`,
-    artifacts: [],
+    artifacts: [...files.map(({ file_type, size, filename, file_format }) => ({ file_type, size, filename, file_format })), ...log],
+    ...(archive && { artifacts_file: { filename: archive.filename, size: archive.size } }),
+    artifacts_expire_at: archive?.expires_at?.toISOString() ?? null,
+    runner: build?.runner ? presentRunner(build.runner) : null,
+    tag_list: build?.tags ?? [],
   }
 }

@@ -24,7 +24,7 @@ export const Pipeline = z
     ...PipelineBasic.shape,
     before_sha: z.string(),
     tag: z.boolean(),
-    yaml_errors: z.null(),
+    yaml_errors: z.string().nullable(),
     user: UserRef.nullable(),
     started_at: z.iso.datetime().nullable(),
     finished_at: z.iso.datetime().nullable(),
@@ -33,7 +33,7 @@ export const Pipeline = z
     coverage: z.string().nullable(),
     detailed_status: z.strictObject({ icon: z.string(), text: z.string(), label: z.string(), group: z.string(), has_details: z.boolean() }),
   })
-  .meta({ id: 'Pipeline', description: 'A pipeline, made of the statuses of a commit.' })
+  .meta({ id: 'Pipeline', description: 'A pipeline: the jobs and statuses of a commit.' })
 
 export function presentPipelineBasic(
   { id, sha, ref, status, project_id, iid, source, created_at, updated_at }: PipelineBasicRecord,
@@ -54,15 +54,15 @@ export function presentPipelineBasic(
   }
 }
 
-/** Pipelines are created from commit statuses, not from pushes, so no previous commit of the ref is known. */
+/** Shown where no push made the pipeline. */
 const BEFORE = '0'.repeat(40)
 
 export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: string }, view: View): z.infer<typeof Pipeline> {
   const { status, tag, user, started_at, finished_at, coverage } = pipeline
   return Object.assign(presentPipelineBasic(pipeline, project, view), {
-    before_sha: BEFORE,
+    before_sha: pipeline.before_sha ?? BEFORE,
     tag,
-    yaml_errors: null,
+    yaml_errors: pipeline.yaml_errors,
     user: user && presentUserRef(user, view),
     started_at: started_at?.toISOString() ?? null,
     finished_at: finished_at?.toISOString() ?? null,
@@ -74,5 +74,10 @@ export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: s
 }
 
 /** Display texts of the states whose text differs from their name. */
-const TEXTS: Partial<Record<PipelineState, string>> = { success: 'passed' }
-const LABELS: Partial<Record<PipelineState, string>> = { success: 'passed', manual: 'manual action' }
+const TEXTS: Partial<Record<PipelineState, string>> = { success: 'passed', waiting_for_resource: 'waiting', scheduled: 'delayed' }
+const LABELS: Partial<Record<PipelineState, string>> = {
+  success: 'passed',
+  manual: 'manual action',
+  waiting_for_resource: 'waiting for resource',
+  scheduled: 'delayed',
+}

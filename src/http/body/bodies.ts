@@ -120,6 +120,9 @@ export async function parseBodies(
   )
 }
 
+/** Lets a scope read multipart bodies part by part, as streams. */
+export const parseMultipart = (app: FastifyInstance) => app.register(multipart)
+
 /** The connection must stay open for the response when reading ends early. */
 const chunksOf = (payload: IncomingMessage) => payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
 

@@ -2,9 +2,12 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../../entities/ci/pipeline.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, idPaging, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
+import { datetime, filledIn, idPaging, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
-import { cancelPipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/ci/pipelines.js'
+import { retryPipeline } from '../../services/ci/builds/actions.js'
+import { runPipeline } from '../../services/ci/create.js'
+import { cancelPipeline, deletePipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/ci/pipelines.js'
+import { artifacts } from './artifacts.js'
 import { jobs } from './jobs.js'
 
 const read = onProjectSignedIn('read_pipeline')
@@ -72,5 +75,46 @@ export const pipelines = [
       return presentPipeline(await cancelPipeline(ctx, subject, input.pipeline_id), { fullPath: fullPathOf(subject.project) }, view)
     },
   }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/pipeline',
+    summary: 'Create a pipeline',
+    description: 'Of the configuration in the repository.',
+    access: onProjectSignedIn('create_pipeline'),
+    input: z.object({
+      ref: filledIn(),
+      variables: z
+        .array(z.strictObject({ key: z.string().max(255), value: z.string().max(65_536), variable_type: z.enum(['env_var', 'file']).optional() }))
+        .max(100)
+        .optional(),
+    }),
+    output: Pipeline,
+    async handler({ ctx, subject, caller, input, view }) {
+      const variables = (input.variables ?? []).map(({ key, value, variable_type }) => ({ key, value, file: variable_type === 'file' }))
+      const id = await runPipeline(ctx, caller, subject, input.ref, variables)
+      return presentPipeline(await getPipeline(ctx, subject, id), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/pipelines/:pipeline_id/retry',
+    summary: 'Retry the jobs of a pipeline that failed or were canceled',
+    access: onProjectSignedIn('update_build'),
+    input: z.object({ pipeline_id: rowId() }),
+    output: Pipeline,
+    async handler({ ctx, subject, caller, input, view }) {
+      await retryPipeline(ctx, subject, caller, input.pipeline_id)
+      return presentPipeline(await getPipeline(ctx, subject, input.pipeline_id), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/projects/:id/pipelines/:pipeline_id',
+    summary: 'Delete a pipeline with its jobs and logs',
+    access: onProjectSignedIn('delete_pipeline'),
+    input: z.object({ pipeline_id: rowId() }),
+    handler: ({ ctx, subject, input }) => deletePipeline(ctx, subject, input.pipeline_id),
+  }),
   ...jobs,
+  ...artifacts,
 ]

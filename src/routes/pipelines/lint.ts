@@ -37,7 +37,7 @@ export const lint = [
     method: 'POST',
     path: '/projects/:id/ci/lint',
     summary: 'Check a CI configuration for a project',
-    access: onProjectSignedIn('cancel_pipeline'),
+    access: onProjectSignedIn('create_pipeline'),
     input: z.object({ content, ...dryRun }),
     output: ProjectCiLint,
     status: 200,

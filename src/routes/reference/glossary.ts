@@ -19,6 +19,8 @@ const IDS: [prefix: string, text: string][] = [
   ['/admin/held_texts/', 'Id of the text.'],
   ['/admin/request_limits/', 'Id of the limit.'],
   ['/admin/jobs/', 'Id of the job.'],
+  ['/jobs/', 'Id of the job.'],
+  ['/runners/', 'Id of the runner.'],
 ]
 
 const BROADCASTS = {

@@ -34,13 +34,13 @@ describe('jobs', () => {
     expect(await names(`/pipelines/${side}/jobs`)).toEqual(['a running'])
   })
 
-  it('those of the project (PL-11)', async () => {
-    expect(await names('/jobs')).toEqual(['a running', 'b pending', 'a success'])
+  it('those of the project, the newest first (PL-11)', async () => {
+    expect(await names('/jobs')).toEqual(['a success', 'b pending', 'a running'])
   })
 
   it('scope takes one state or several (PL-10, PL-11)', async () => {
     expect(await names('/jobs?scope=success')).toEqual(['a success'])
-    expect(await names('/jobs?scope[]=success&scope[]=running')).toEqual(['a running', 'a success'])
+    expect(await names('/jobs?scope[]=success&scope[]=running')).toEqual(['a success', 'a running'])
     expect(await names(`/pipelines/${main}/jobs?scope[]=pending&scope[]=failed`)).toEqual(['b pending'])
     expect(await names('/jobs?scope[]=manual')).toEqual([])
     await get('/jobs?scope[]=success&scope[]=good').expect(400, { error: 'scope does not have a valid value' })
@@ -69,6 +69,10 @@ describe('jobs', () => {
       pipeline: (await get('/pipelines?ref=main').expect(200)).body[0],
       web_url: 'https://ci.example.com/7',
       artifacts: [],
+      artifacts_expire_at: null,
+      queued_duration: null,
+      runner: null,
+      tag_list: [],
     })
     const plain = await say({ name: 'plain', state: 'pending' })
     expect((await get(`/jobs/${plain.id}`).expect(200)).body).toMatchObject({
@@ -84,8 +88,8 @@ describe('jobs', () => {
   })
 
   it('is paginated (W-38, W-39)', async () => {
-    const { body, headers } = await get('/jobs?per_page=1&page=2').expect(200)
-    expect([body.map(({ name }: { name: string }) => name), headers['x-page'], headers['x-next-page']]).toEqual([['b'], '2', '3'])
+    const { body, headers } = await get('/jobs?per_page=1&page=4').expect(200)
+    expect([body.map(({ name }: { name: string }) => name), headers['x-page'], headers['x-next-page']]).toEqual([['b'], '4', '5'])
     expect((await get('/jobs?page=50').expect(200, [])).headers['x-total']).toBe(headers['x-total'])
   })
 

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { commitStatuses, pipelines, projects } from '../../../src/db/schema/index.js'
+import { compositeStatus } from '../../../src/rules/ci/states.js'
 import { PIPELINE_STATES, type PipelineState } from '../../../src/rules/pipeline-states.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
@@ -102,10 +103,15 @@ describe('permissions', () => {
     await get(cast.project, '/jobs/1.5', cast.as.guest).expect(400, { error: 'job_id is invalid' })
   })
 
-  it('unsupported operations are 404 (PL-13, PL-14)', async () => {
-    for (const path of [`/pipelines/${shared}/retry`, '/jobs/1/play', '/jobs/1/retry', '/jobs/1/erase', '/pipeline'])
-      await t.api('post', `${cast.project.path}${path}`, cast.as.owner).expect(404, { error: '404 Not Found' })
-    await get(cast.project, '/jobs/1/trace', cast.as.owner).expect(404, { error: '404 Not Found' })
+  it('statuses have no log, and are neither retried, played nor erased (CI-121 to CI-123)', async () => {
+    const [{ id }] = (await get(cast.project, '/jobs', cast.as.owner).expect(200)).body
+    expect((await get(cast.project, `/jobs/${id}/trace`, cast.as.owner).expect(200)).text).toBe('')
+    for (const [action, status] of [
+      ['retry', 403],
+      ['play', 400],
+      ['erase', 403],
+    ] as const)
+      await t.api('post', `${cast.project.path}/jobs/${id}/${action}`, cast.as.owner).expect(status)
   })
 })
 
@@ -310,21 +316,11 @@ describe('POST /projects/:id/pipelines/:pipeline_id/cancel', () => {
     expect(answers.map(({ status }) => status)).toEqual([...Array(12).fill(201), 200])
     const rows = await t.ctx.db.write.select().from(commitStatuses).where(eq(commitStatuses.pipeline_id, id))
     expect(rows.find(({ name }) => name === 'first')?.status).toBe('canceled')
-    expect((await get(project, `/pipelines/${id}`).expect(200)).body.status).toBe(reading(rows.map(({ status }) => status)))
+    expect((await get(project, `/pipelines/${id}`).expect(200)).body.status).toBe(
+      compositeStatus(rows.map(({ status, allow_failure }) => ({ state: status, allow_failure }))),
+    )
   })
 })
-
-/** PL-5, word by word. */
-function reading(states: PipelineState[]): PipelineState {
-  const all = (...words: PipelineState[]) => states.every((state) => words.includes(state))
-  const any = (...words: PipelineState[]) => states.some((state) => words.includes(state))
-  if (states.length === 0 || all('created')) return 'created'
-  if (all('success', 'skipped')) return 'success'
-  if (all('success', 'skipped', 'canceled')) return 'canceled'
-  if (all('pending', 'created', 'skipped')) return 'pending'
-  if (any('running', 'pending', 'created')) return 'running'
-  return 'failed'
-}
 
 describe('the status of a pipeline', () => {
   it.each<[PipelineState[], PipelineState]>([
@@ -348,10 +344,10 @@ describe('the status of a pipeline', () => {
     const project = await aBuilt()
     const sha = bareOf(t, project).git('rev-parse', 'main').trim()
     let made = 0
-    const state = fc.constantFrom(...PIPELINE_STATES)
+    const job = fc.record({ status: fc.constantFrom(...PIPELINE_STATES), allow_failure: fc.boolean() })
     const posted = fc.constantFrom<PipelineState[]>('pending', 'running', 'success', 'failed', 'canceled')
     await fc.assert(
-      fc.asyncProperty(fc.array(state, { maxLength: 5 }), fc.array(state, { maxLength: 3 }), posted, async (latest, replaced, last) => {
+      fc.asyncProperty(fc.array(job, { maxLength: 5 }), fc.array(job, { maxLength: 3 }), posted, async (latest, replaced, last) => {
         const iid = ++made
         const { write } = t.ctx.db
         const [pipeline] = await write
@@ -360,13 +356,14 @@ describe('the status of a pipeline', () => {
           .returning({ id: pipelines.id })
         const row = { project_id: project.id, pipeline_id: pipeline?.id as number, user_id: cast.as.admin.id }
         const rows = [
-          ...latest.map((status, i) => ({ ...row, name: `job ${i}`, status })),
-          ...replaced.map((status, i) => ({ ...row, name: `old ${i}`, status, latest: false })),
+          ...latest.map((each, i) => ({ ...row, ...each, name: `job ${i}` })),
+          ...replaced.map((each, i) => ({ ...row, ...each, name: `old ${i}`, latest: false })),
         ]
         if (rows.length > 0) await write.insert(commitStatuses).values(rows)
         await say(project, { state: last, name: 'last', pipeline_id: row.pipeline_id }).expect(201)
         const { body } = await get(project, `/pipelines/${row.pipeline_id}`).expect(200)
-        expect(body.status).toBe(reading([...latest, last]))
+        const states = [...latest, { status: last, allow_failure: false }].map(({ status, allow_failure }) => ({ state: status, allow_failure }))
+        expect(body.status).toBe(compositeStatus(states))
       }),
       { numRuns: rounds(10, 50) },
     )
