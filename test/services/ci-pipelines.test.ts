@@ -255,6 +255,20 @@ describe('artifacts', () => {
     await raw(`${make.id}/artifacts`).expect(404)
   })
 
+  it('are kept for the time of the instance where the job names none (CI-131)', async () => {
+    const { project, runner } = await withCi(YAML)
+    const admin = await aUser(t.ctx, { admin: true })
+    const expiry = async (period: string) => {
+      await t.api('put', '/application/settings', admin).send({ default_artifacts_expire_in: period }).expect(200)
+      await runner.upload(make, ZIP)
+      const { artifacts_expire_at: at } = await jobNamed(project, 'make')
+      return at && Math.round((Date.parse(at) - Date.now()) / 3_600_000)
+    }
+    const make = await runner.takeNamed('make')
+    expect([await expiry('2 hours'), await expiry('0')]).toEqual([2, null])
+    await t.api('put', '/application/settings', admin).send({ default_artifacts_expire_in: '30 days' }).expect(200)
+  })
+
   it('that are too large are refused, and the job goes on (CI-130)', async () => {
     const { project, runner } = await withCi(YAML)
     const admin = await aUser(t.ctx, { admin: true })

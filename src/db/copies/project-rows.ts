@@ -29,6 +29,8 @@ export interface RestoredProject {
   storage: string
   path: string
   lfsObjects: string[]
+  /** The names of files of jobs in their store. */
+  artifacts: string[]
 }
 
 /** A foreign key: column `column` of `table` refers to `key` of `target`. `action`: that of a deletion. */
@@ -77,7 +79,8 @@ export async function loadProject(
     await insertRows(client, dump, foreignKeys, owned)
     await client.query('insert into routes (key, project_id) values (lower($1), $2)', [project.path, project.id])
     const { rows } = await client.query<{ oid: string }>('select oid from lfs_object_projects where project_id = $1', [project.id])
-    const restored = { ...project, lfsObjects: rows.map(({ oid }) => oid) }
+    const files = await client.query<{ oid: string }>('select distinct oid from artifacts where project_id = $1', [project.id])
+    const restored = { ...project, lfsObjects: rows.map(({ oid }) => oid), artifacts: files.rows.map(({ oid }) => oid) }
     await placeFiles(restored)
     await client.query('delete from pending_repository_deletions where project_id = $1', [project.id])
     await client.query('commit')
@@ -119,7 +122,7 @@ interface Found {
 type Row = Record<string, string>
 
 /** Finds the project in the dump, and gives it its namespace, path and storage here. */
-async function findProject(client: pg.Client, { path, as, storageFor }: ProjectRequest): Promise<Omit<RestoredProject, 'lfsObjects'>> {
+async function findProject(client: pg.Client, { path, as, storageFor }: ProjectRequest): Promise<Omit<RestoredProject, 'lfsObjects' | 'artifacts'>> {
   const one = async <R extends pg.QueryResultRow = Row>(text: string, values: unknown[] = []) => (await client.query<R>(text, values)).rows[0]
   if (await one(`select 1 from ${staged('installation')} s full join installation i using (bucket_owner) where s.id is null or i.id is null`))
     throw new StartFault('the backup is of another installation: restore it into an empty one, and import the project from there')

@@ -34,7 +34,7 @@ const secret = (check: 'dsn' | 'any' = 'any', effect: string | null = null): Att
   check,
   effect,
 })
-const duration = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
+const duration = (value: string, effect: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect })
 const textWithDefault = (value: string, effect: string): Attribute<'text', string | null> & { check: 'any' } => ({
   kind: 'text',
   default: value,
@@ -110,7 +110,7 @@ export const SETTINGS = {
   clientside_errtracker_dsn: secret('dsn', 'DSN of the tracker that gets errors of the page script; the service sends them on'),
   clientside_errtracker_enabled: bool(false, 'whether errors of the page script are sent to `clientside_errtracker_dsn`'),
   container_registry_token_expire_delay: count(5, { above: 0 }),
-  default_artifacts_expire_in: duration('30 days'),
+  default_artifacts_expire_in: duration('30 days', 'how long artifacts of jobs are kept where the job does not say; 0: for good'),
   default_branch_protection: level(
     2,
     [0, 1, 2],
@@ -156,7 +156,7 @@ export const SETTINGS = {
     'address of an editor on the web; the clone address of the project is put in place of `%{url}`, or given as the parameter `url`',
     'url',
   ),
-  max_artifacts_size: count(100, { above: 0 }),
+  max_artifacts_size: count(100, { above: 0 }, 'size of a file of artifacts that a job may leave, in MiB'),
   max_attachment_size: count(10, { above: 0 }, 'maximum size of an uploaded file in MiB'),
   max_pages_size: count(100, { least: 0 }),
   metrics_enabled: bool(false, 'whether each process sends what it counts over UDP, as points in the line protocol of InfluxDB'),
@@ -297,15 +297,11 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
   ...Object.fromEntries(Object.entries(stored).filter(([name, value]) => value !== null || SETTINGS[name as SettingName]?.kind !== 'int')),
 })
 
-const NO_ARTIFACTS = 'jobs have no artifacts, and projects publish no sites'
-
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
   container_registry_token_expire_delay: 'there is no container registry',
-  default_artifacts_expire_in: NO_ARTIFACTS,
   help_page_hide_commercial_content: 'there is no commercial content to hide',
-  max_artifacts_size: NO_ARTIFACTS,
-  max_pages_size: NO_ARTIFACTS,
+  max_pages_size: 'projects publish no sites',
   terminal_max_session_time: 'there is no web terminal',
   usage_ping_enabled: 'the service sends no reports',
   version_check_enabled: 'the service does not look for newer versions',

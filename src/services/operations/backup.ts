@@ -13,7 +13,7 @@ import { StartFault } from '../../lib/start-fault.js'
 import { finishDeletions } from '../projects/remove.js'
 import { resolveAbandonedIntents } from '../repository/push/recovery.js'
 import { folderSizes, listParts, measure, partFaults } from './backup-files.js'
-import { restoreObjects, saveObjects } from './backup-objects.js'
+import { restoreLfsObjects, restoreObjects, saveObjects } from './backup-objects.js'
 import type { OnProgress } from './progress.js'
 import { hasKey, keyCheckOf, keyName } from './secret-key.js'
 
@@ -92,7 +92,8 @@ export async function backUp(
   }
   if (await exists(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
   await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
-  if (lfs) await saveObjects(ctx, join(root, 'database'), join(root, 'lfs'))
+  if (lfs) await saveObjects(ctx.lfs, 'lfs_objects', join(root, 'database'), join(root, 'lfs'))
+  if (lfs) await saveObjects(ctx.artifacts, 'artifacts', join(root, 'database'), join(root, 'artifacts'))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
@@ -189,7 +190,7 @@ export async function checkSpace({ sizes }: Backup, { dataDir, storages, databas
   const needs = new Map<number, { path: string; bytes: number }>()
   for (const [folder, bytes] of sizes) {
     const [kind, name = ''] = folder.split('/')
-    if ((kind === 'database' && databaseUrl !== undefined) || (kind === 'lfs' && lfsBucket)) continue
+    if ((kind === 'database' && databaseUrl !== undefined) || ((kind === 'lfs' || kind === 'artifacts') && lfsBucket)) continue
     const path = await existingParent((kind === 'repositories' && storages[name]) || dataDir)
     const { dev } = await stat(path)
     needs.set(dev, { path, bytes: bytes + (needs.get(dev)?.bytes ?? 0) })
@@ -251,7 +252,8 @@ export async function restoreFiles(ctx: Context, { root, at, repositories }: Bac
   }
   if (await exists(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
-  await restoreObjects(ctx, join(root, 'lfs'))
+  await restoreLfsObjects(ctx, join(root, 'lfs'))
+  await restoreObjects(ctx.artifacts, join(root, 'artifacts'))
   // no other process uses this database
   await resolveAbandonedIntents(ctx, { start: true, alone: true })
   await finishDeletions(ctx)

@@ -31,7 +31,7 @@ export async function restoreProject(
   const request = { ...only, ghost: await ghostId(ctx), storageFor }
   let reserved: number | null = null
   const placeFiles = async (project: RestoredProject) => {
-    const { id, from, storage, lfsObjects } = project
+    const { id, from, storage, lfsObjects, artifacts } = project
     if (!repositories.some((key) => key.id === id && key.kind === 'project')) throw new StartFault(`the backup has no repository of ${only.path}`)
     // until the row is committed, the repository counts as pending deletion
     const { rowCount } = await ctx.db.write.execute(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)
@@ -49,7 +49,11 @@ export async function restoreProject(
     }
     for (const oid of lfsObjects) {
       const saved = join(root, 'lfs', oid.slice(0, 2), oid)
-      if (await stat(saved).catch(() => null)) await restoreObject(ctx, saved, oid)
+      if (await stat(saved).catch(() => null)) await restoreObject(ctx.lfs, saved, oid)
+    }
+    for (const oid of artifacts) {
+      const saved = join(root, 'artifacts', oid.slice(0, 2), oid)
+      if (await stat(saved).catch(() => null)) await restoreObject(ctx.artifacts, saved, oid)
     }
   }
   try {
