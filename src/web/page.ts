@@ -125,7 +125,7 @@ export class Redirect {
 export class Plain {
   constructor(
     readonly type: string,
-    readonly text: string,
+    readonly text: string | Buffer,
   ) {}
 }
 
@@ -134,7 +134,7 @@ export class Download {
   constructor(
     readonly type: string,
     readonly filename: string,
-    readonly pieces: AsyncIterable<string>,
+    readonly pieces: AsyncIterable<string | Buffer>,
   ) {}
 }
 

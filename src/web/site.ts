@@ -192,7 +192,7 @@ export class Site implements Sender {
     const { ctx } = this
     if (result instanceof Plain) {
       reply.headers({ 'content-type': result.type, 'cache-control': 'private, no-store', 'x-content-type-options': 'nosniff' })
-      return this.#sendText(Buffer.from(result.text), request, reply)
+      return this.#sendText(typeof result.text === 'string' ? Buffer.from(result.text) : result.text, request, reply)
     }
     if (result instanceof Download) {
       reply.headers({

@@ -20,6 +20,10 @@ import { type CommitStatusRecord, statusColumns } from './statuses.js'
 export interface JobRecord {
   status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>
   pipeline: PipelineBasicRecord & { tag: boolean }
+  /** The position of its stage; that of statuses is the last. */
+  stage_index: number
+  /** It was not retried. */
+  latest: boolean
   /** What a job has that a runner takes; null for statuses. */
   build: BuildFacts | null
   /** Null if the viewer may not read code, or if the commit does not exist. */
@@ -75,6 +79,8 @@ const selectJobs = statement('jobs', (db, shape: Shape) => {
     .select({
       status: statusColumns,
       author: userRefColumns(users),
+      stage_index: commitStatuses.stage_index,
+      latest: commitStatuses.latest,
       pipeline: { ...basicColumns, tag: pipelines.tag },
       build: { definition: builds.definition, trace_size: builds.trace_size, erased_at: builds.erased_at, scheduled_at: builds.scheduled_at },
       runner: runners,
@@ -126,9 +132,11 @@ async function complete(ctx: Context, { project, can }: ProjectSubject, rows: Ro
   const shas = can('download_code') ? [...new Set(rows.map(({ pipeline }) => pipeline.sha))] : []
   const [commits, facts] = await Promise.all([shas.length > 0 ? repositoryOf(ctx, project).commits(shas) : [], buildsOf(ctx, rows)])
   const bySha = new Map(shas.map((sha, i) => [sha, commits[i] ?? null]))
-  return rows.map(({ status, author, pipeline }, i) => ({
+  return rows.map(({ status, author, pipeline, stage_index, latest }, i) => ({
     status: { ...status, author },
     pipeline,
+    stage_index,
+    latest,
     build: facts[i] ?? null,
     commit: bySha.get(pipeline.sha) ?? null,
   }))

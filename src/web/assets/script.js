@@ -351,12 +351,17 @@ const opened = Date.now()
 async function refresh() {
   const box = document.querySelector('[data-refresh]')
   if (!box || Date.now() - opened > REFRESHED_FOR) return
-  const isBusy = document.hidden || box.contains(document.activeElement) || box.querySelector('details[open]')
+  const isBusy = document.hidden || box.contains(document.activeElement) || box.querySelector('details[open]:not(.section)')
   if (!isBusy) {
     const before = box.textContent
     const answer = await fetch(box.dataset.refresh, { headers: { accept: 'text/html' } }).catch(() => null)
     const fresh = answer?.ok ? partIn(await answer.text(), box.id) : null
     if (fresh) enhance(fresh)
+    // what the reader has closed stays so
+    for (const section of fresh ? box.querySelectorAll('details.section[id]') : []) {
+      const same = fresh.querySelector(`#${CSS.escape(section.id)}`)
+      if (same) same.open = section.open
+    }
     if (fresh && fresh.textContent !== before) box.replaceWith(fresh)
   }
   setTimeout(refresh, 1_000 * (document.querySelector('[data-refresh]')?.dataset.every ?? 10))

@@ -43,6 +43,12 @@ const withHidden = (html: string, isFirst: boolean) =>
     .map((part) => (typeof part === 'string' ? part : renderToString(<Hidden {...part} />)))
     .join('')
 
+/** The text of a line of a log, with the classes of its colours. */
+export const LogText = ({ html }: { html: string }) => (
+  // biome-ignore lint/security/noDangerouslySetInnerHtml: made by the reader of terminal colours, which escapes HTML
+  <span dangerouslySetInnerHTML={{ __html: html }} />
+)
+
 /** Above lines with hidden characters. */
 export const HiddenNotice = ({ of }: { of: string }) => (
   <p class="note hidden-notice">

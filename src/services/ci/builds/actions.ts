@@ -8,6 +8,7 @@ import { forbidden, notFound, refused } from '../../../failures.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { announce } from '../events.js'
+import type { JobRecord } from '../jobs.js'
 import { advance, enqueueBuilds, lockJobs } from './advance.js'
 import { copyJob } from './report.js'
 
@@ -42,6 +43,20 @@ async function change(ctx: Context, { project }: ProjectSubject, id: number, wor
 
 const OPEN: PipelineState[] = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'manual', 'scheduled']
 const RETRIABLE: PipelineState[] = ['success', 'failed', 'canceled', 'skipped']
+
+export type JobAction = 'cancel' | 'retry' | 'play' | 'erase'
+
+/** What the state of a job lets those do with it who may change jobs. */
+export function possibleActions({ status: { status }, latest, build }: Pick<JobRecord, 'status' | 'latest' | 'build'>): JobAction[] {
+  if (!build) return []
+  const possible: [JobAction, boolean][] = [
+    ['play', status === 'manual' || status === 'scheduled'],
+    ['cancel', OPEN.includes(status) && status !== 'manual'],
+    ['retry', latest && RETRIABLE.includes(status)],
+    ['erase', build.erased_at === null && RETRIABLE.includes(status) && status !== 'skipped'],
+  ]
+  return possible.flatMap(([action, can]) => (can ? [action] : []))
+}
 
 /** Cancels a job at once, whether its runner answers or not (CI-120). */
 export const cancelJob = (ctx: Context, subject: ProjectSubject, id: number): Promise<number> =>

@@ -19,7 +19,9 @@ import { groupIssuesPage, groupRequestsPage, issuesChange, issuesPage, myIssuesP
 import { groupLabels, labelPromotion, labelSubscription, projectLabels } from './labels.js'
 import { groupMilestones, projectMilestones } from './milestones.js'
 import { newIssueForm, newIssuePage } from './new-issue.js'
-import { jobPage, pipelinePage, pipelinesOfCommitPage, pipelinesPage } from './pipelines.js'
+import { artifactsPage, jobForms, jobPage, rawLogPage } from './pipelines/job.js'
+import { pipelinesOfCommitPage, pipelinesPage } from './pipelines/list.js'
+import { pipelineCancel, pipelinePage, pipelineRetry } from './pipelines/show.js'
 import {
   editPersonalPage,
   editProjectSnippetPage,
@@ -76,7 +78,12 @@ export const planning: readonly (Page | Form)[] = [
   pipelinesOfCommitPage,
   pipelinesPage,
   pipelinePage,
+  pipelineRetry,
+  pipelineCancel,
   jobPage,
+  rawLogPage,
+  artifactsPage,
+  ...jobForms,
   snippetsHome,
   ownSnippetsPage,
   publicSnippetsPage,

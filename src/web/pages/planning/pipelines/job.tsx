@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../../access/rules.js'
+import { oneOf, opt, rowId } from '../../../../http/params.js'
+import type { PipelineState } from '../../../../rules/pipeline-states.js'
+import { archiveOf, contentOf } from '../../../../services/ci/artifacts/read.js'
+import { cancelJob, eraseJob, type JobAction, playJob, retryJob } from '../../../../services/ci/builds/actions.js'
+import { readTrace } from '../../../../services/ci/builds/chunks.js'
+import { traceOf } from '../../../../services/ci/builds/trace.js'
+import { type BuildFacts, getJob, type JobRecord } from '../../../../services/ci/jobs.js'
+import { Facts, sizeText } from '../../../components/facts.js'
+import { PipelineBadge, shortId } from '../../../components/files/code.js'
+import { Badge } from '../../../components/list.js'
+import { PersonLink } from '../../../components/people/person-link.js'
+import { Time } from '../../../components/time.js'
+import { ProjectLayout } from '../../../layout/project.js'
+import { projectLinks } from '../../../links.js'
+import { Download, form, type PageView, Plain, page, Redirect } from '../../../page.js'
+import { type Log, LogLines, readLog, SHOWN_BYTES } from './log.js'
+import { ciAddress, durationText, JobActions } from './shared.js'
+
+const reads = onProjectSignedIn('read_pipeline')
+const changes = onProjectSignedIn('update_build')
+const byId = z.object({ job_id: rowId() })
+
+/** States that change without a person. */
+export const MOVES: readonly PipelineState[] = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled']
+
+/** Why a job has no log. */
+function withoutLog({ status }: JobRecord, build: BuildFacts): string {
+  if (build.erased_at) return 'The log was erased.'
+  if (status.status === 'manual') return 'This job waits until somebody starts it.'
+  if (status.status === 'scheduled') return 'This job waits for its time.'
+  if (status.status === 'pending') return 'This job waits for a runner.'
+  if (status.status === 'created') return 'This job waits for others.'
+  return status.status === 'running' ? 'The runner has sent nothing yet.' : 'This job has no log.'
+}
+
+const runnerText = ({ runner }: BuildFacts) => runner && `#${runner.id}${runner.description ? ` ${runner.description}` : ''}`
+
+interface JobProps {
+  view: PageView
+  subject: ProjectSubject
+  job: JobRecord
+  build: BuildFacts
+  log: Log | null
+}
+
+function Job({ view, subject, job, build, log }: JobProps) {
+  const { status, pipeline } = job
+  const links = projectLinks(view, fullPathOf(subject.project))
+  const at = links.page(`jobs/${status.id}`)
+  const moves = MOVES.includes(status.status)
+  const archive = build.artifacts.find(({ file_type }) => file_type === 'archive')
+  return (
+    <section id="job" {...(moves && { 'data-refresh': at, 'data-every': '4' })}>
+      <div class="heading">
+        <h1>
+          {status.name} <PipelineBadge state={status.status} />
+        </h1>
+        <div class="toolbar">
+          <JobActions view={view} subject={subject} job={job} />
+        </div>
+      </div>
+      {!job.latest && <p class="note">This job was retried: the pipeline has a newer attempt.</p>}
+      <Facts
+        facts={[
+          ['Stage', status.stage],
+          ['Duration', durationText(status.started_at, status.finished_at ?? view.now)],
+          ['Waited', durationText(status.queued_at, status.started_at)],
+          ['Runner', runnerText(build)],
+          ['Coverage', status.coverage === null ? null : `${status.coverage} %`],
+          ['Failure', status.failure_reason?.replaceAll('_', ' ')],
+          ['May fail', status.allow_failure ? 'yes' : null],
+          ['Begins', status.status === 'scheduled' && build.scheduled_at ? <Time at={build.scheduled_at} /> : null],
+          ['By', <PersonLink key="by" view={view} user={status.author} />],
+          [
+            'Pipeline',
+            <a key="pipeline" href={links.page(`pipelines/${pipeline.id}`)}>
+              #{pipeline.id}
+            </a>,
+          ],
+          [
+            'Commit',
+            <>
+              {pipeline.ref}{' '}
+              <a href={links.commit(pipeline.sha)}>
+                <code>{shortId(pipeline.sha)}</code>
+              </a>
+            </>,
+          ],
+          ['Tags', build.tags.length > 0 ? build.tags.map((tag) => <Badge key={tag}>{tag}</Badge>) : null],
+          [
+            'Artifacts',
+            archive && (
+              <>
+                <a href={`${at}/artifacts/download`}>{archive.filename}</a> {sizeText(archive.size)}
+                {archive.expires_at && (
+                  <>
+                    , until <Time at={archive.expires_at} />
+                  </>
+                )}
+              </>
+            ),
+          ],
+        ]}
+      />
+      {log === null ? (
+        <p class="empty">{withoutLog(job, build)}</p>
+      ) : (
+        <div class="box">
+          <div class="head">
+            <strong>Log</strong> <span class="dim">{sizeText(build.trace_size)}</span>
+            <a class="last" href={`${at}/raw`}>
+              Raw log
+            </a>
+          </div>
+          {log.isCut && <p class="note">Only the end of the log is here; lines are counted from there. The raw log has all of it.</p>}
+          <LogLines log={log} />
+        </div>
+      )}
+      {moves && (
+        <noscript>
+          <meta http-equiv="refresh" content="10" />
+        </noscript>
+      )}
+    </section>
+  )
+}
+
+export const jobPage = page({
+  at: 'P/-/jobs/:job_id',
+  access: reads,
+  input: byId,
+  async show({ ctx, subject, input, view }) {
+    const job = await getJob(ctx, subject, input.job_id)
+    const { pipeline, status, build } = job
+    // a status of an external server stands in its pipeline
+    if (!build) return new Redirect(`${ciAddress(subject, `pipelines/${pipeline.id}`)}#job_${status.id}`)
+    const from = Math.max(0, build.trace_size - SHOWN_BYTES)
+    const log = build.trace_size > 0 ? await readLog(ctx.cpu.slices, await readTrace(ctx, status.id, from, build.trace_size), from > 0) : null
+    return {
+      title: `${status.name} (#${status.id}) · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="ci">
+          <Job view={view} subject={subject} job={job} build={build} log={log} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const rawLogPage = page({
+  at: 'P/-/jobs/:job_id/raw',
+  access: reads,
+  input: byId,
+  show: async ({ ctx, subject, input }) => new Plain('text/plain; charset=utf-8', (await traceOf(ctx, subject, input.job_id)).bytes),
+})
+
+export const artifactsPage = page({
+  at: 'P/-/jobs/:job_id/artifacts/download',
+  access: reads,
+  input: byId,
+  async show({ ctx, subject, input }) {
+    const found = await archiveOf(ctx, subject, input.job_id)
+    return new Download('application/zip', found.filename.replace(/[^\w.-]/g, '_'), await contentOf(ctx, found))
+  },
+})
+
+type Change = (...call: [...Parameters<typeof eraseJob>]) => Promise<number>
+
+const jobForm = (action: JobAction, change: Change, notice: string) =>
+  form({
+    at: `P/-/jobs/:job_id/${action}`,
+    access: changes,
+    input: byId.extend({ back: opt(oneOf(['pipeline'])) }),
+    async submit({ ctx, subject, caller, input }) {
+      const id = await change(ctx, subject, caller, input.job_id)
+      const to = input.back ? `pipelines/${(await getJob(ctx, subject, id)).pipeline.id}` : `jobs/${id}`
+      return new Redirect(ciAddress(subject, to), { notice })
+    },
+  })
+
+/** What is done with a job (CI-120 to CI-123). */
+export const jobForms = [
+  jobForm('cancel', (ctx, subject, _, id) => cancelJob(ctx, subject, id), 'The job is canceled.'),
+  jobForm('retry', retryJob, 'The job is tried again.'),
+  jobForm('play', (ctx, subject, caller, id) => playJob(ctx, subject, caller, id, []), 'The job is started.'),
+  jobForm('erase', eraseJob, 'The log is erased.'),
+]

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { fullPathOf, onProjectSignedIn } from '../../../../access/rules.js'
+import { oneOf, opt, paging, str } from '../../../../http/params.js'
+import { listPipelines, SCOPES } from '../../../../services/ci/pipelines.js'
+import { getCommit } from '../../../../services/repository/commits/read.js'
+import { PipelineBadge, shortId } from '../../../components/files/code.js'
+import { Pager, Row, Rows } from '../../../components/list.js'
+import { Prose } from '../../../components/markup.js'
+import { renderText } from '../../../components/render-text.js'
+import { SearchForm } from '../../../components/search.js'
+import { Time } from '../../../components/time.js'
+import { ProjectLayout } from '../../../layout/project.js'
+import { homeOfProject, projectLinks } from '../../../links.js'
+import { page, Redirect } from '../../../page.js'
+
+const PER_PAGE = 30
+const reads = onProjectSignedIn('read_pipeline')
+
+/** The pipelines of a commit. */
+export const pipelinesOfCommitPage = page({
+  at: 'P/-/commit/:sha/pipelines',
+  access: reads,
+  input: z.object({ sha: str() }),
+  async show({ ctx, subject, input }) {
+    const { oid } = await getCommit(ctx, subject, input.sha)
+    return new Redirect(`${homeOfProject(subject)}/-/pipelines?sha=${oid}`)
+  },
+})
+
+export const pipelinesPage = page({
+  at: 'P/-/pipelines',
+  access: reads,
+  input: z.object({ ref: opt(str()), sha: opt(str()), scope: opt(oneOf(SCOPES)), page: paging.page }),
+  async show({ ctx, caller, subject, input, view }) {
+    const { shared_runners_text } = view.settings
+    const runners = subject.project.shared_runners_enabled ? await renderText(ctx, caller, null, shared_runners_text) : ''
+    const filter = { ref: input.ref, sha: input.sha, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
+    const { items, total } = await listPipelines(ctx, subject, filter)
+    const links = projectLinks(view, fullPathOf(subject.project))
+    const scopes = (
+      <nav class="group" aria-label="Kind of pipelines">
+        {[undefined, ...SCOPES].map((scope) => (
+          <a
+            key={scope}
+            class="button"
+            href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }), ...(input.sha && { sha: input.sha }) })}`}
+            {...(scope === input.scope && { 'aria-current': 'page' })}
+          >
+            {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : 'All'}
+          </a>
+        ))}
+      </nav>
+    )
+    return {
+      title: `Pipelines · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="ci" heading="Pipelines" tools={scopes}>
+          {runners && <Prose html={runners} />}
+          <SearchForm
+            action={links.page('pipelines')}
+            label="Branch or tag"
+            name="ref"
+            value={input.ref}
+            hidden={{ ...(input.scope && { scope: input.scope }), ...(input.sha && { sha: input.sha }) }}
+          />
+          {input.sha && (
+            <p>
+              Of the commit{' '}
+              <a href={links.commit(input.sha)}>
+                <code>{shortId(input.sha)}</code>
+              </a>
+            </p>
+          )}
+          <Rows empty={input.ref || input.scope || input.sha ? 'There are no such pipelines.' : 'No CI server has posted a status yet.'}>
+            {items.map(({ id, ref, sha, status, updated_at }) => (
+              <Row key={id} actions={<PipelineBadge state={status} />}>
+                <span>
+                  <a href={links.page(`pipelines/${id}`)}>
+                    <strong>#{id}</strong>
+                  </a>{' '}
+                  {ref}
+                </span>
+                <span class="dim">
+                  <a href={links.commit(sha)}>
+                    <code>{shortId(sha)}</code>
+                  </a>{' '}
+                  · <Time at={updated_at} />
+                </span>
+              </Row>
+            ))}
+          </Rows>
+          <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})

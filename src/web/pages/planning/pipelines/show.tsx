@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../../access/rules.js'
+import { rowId } from '../../../../http/params.js'
+import { retryPipeline } from '../../../../services/ci/builds/actions.js'
+import { type JobRecord, listPipelineJobs } from '../../../../services/ci/jobs.js'
+import { cancelPipeline, getPipeline, type PipelineRecord } from '../../../../services/ci/pipelines.js'
+import { Facts } from '../../../components/facts.js'
+import { PipelineBadge, shortId } from '../../../components/files/code.js'
+import { ActionButton } from '../../../components/form.js'
+import { Row, Rows } from '../../../components/list.js'
+import { PersonLink } from '../../../components/people/person-link.js'
+import { Time } from '../../../components/time.js'
+import { ProjectLayout } from '../../../layout/project.js'
+import { projectLinks } from '../../../links.js'
+import { form, type PageView, page, Redirect } from '../../../page.js'
+import { PagePart } from '../../../page-part.js'
+import { MOVES } from './job.js'
+import { ciAddress, durationText, JobActions } from './shared.js'
+
+/** Jobs that the page of a pipeline shows. */
+const SHOWN_JOBS = 500
+
+interface Stage {
+  index: number
+  name: string
+  jobs: JobRecord[]
+}
+
+/** The jobs by stage, in the order of stages. */
+function stagesOf(jobs: JobRecord[]): Stage[] {
+  const stages = new Map<number, Stage>()
+  for (const job of jobs) {
+    const { stage_index: index } = job
+    const stage = stages.get(index) ?? { index, name: job.status.stage, jobs: [] }
+    stage.jobs.push(job)
+    stages.set(index, stage)
+  }
+  return [...stages.values()].sort((a, b) => a.index - b.index)
+}
+
+interface JobProps {
+  view: PageView
+  subject: ProjectSubject
+  job: JobRecord
+}
+
+function JobRow({ view, subject, job }: JobProps) {
+  const { status, build } = job
+  const elsewhere = status.target_url && /^https?:/i.test(status.target_url) ? status.target_url : null
+  return (
+    <Row
+      actions={
+        <>
+          <PipelineBadge state={status.status} />
+          <JobActions view={view} subject={subject} job={job} inPipeline />
+        </>
+      }
+    >
+      <span id={`job_${status.id}`}>
+        {build ? (
+          <a href={view.links.prefix + ciAddress(subject, `jobs/${status.id}`)}>
+            <strong>{status.name}</strong>
+          </a>
+        ) : elsewhere ? (
+          <a href={elsewhere} rel="nofollow noopener">
+            <strong>{status.name}</strong>
+          </a>
+        ) : (
+          <strong>{status.name}</strong>
+        )}{' '}
+        <span class="dim">{durationText(status.started_at, status.finished_at)}</span>
+      </span>
+      {status.failure_reason && <span class="dim">{status.failure_reason.replaceAll('_', ' ')}</span>}
+      {status.allow_failure && status.status === 'failed' && <span class="dim">may fail</span>}
+      {status.description && <span>{status.description}</span>}
+    </Row>
+  )
+}
+
+interface PipelineProps {
+  view: PageView
+  subject: ProjectSubject
+  pipeline: PipelineRecord
+  jobs: JobRecord[]
+  total: number
+}
+
+function Pipeline({ view, subject, pipeline, jobs, total }: PipelineProps) {
+  const { id, status } = pipeline
+  const links = projectLinks(view, fullPathOf(subject.project))
+  const at = ciAddress(subject, `pipelines/${id}`)
+  const canRetry =
+    subject.can('update_build') && jobs.some(({ build, status: { status } }) => build && (status === 'failed' || status === 'canceled'))
+  const canCancel = subject.can('cancel_pipeline') && jobs.some(({ status: { status } }) => MOVES.includes(status))
+  const commitLink = (sha: string) => (
+    <a href={links.commit(sha)}>
+      <code>{shortId(sha)}</code>
+    </a>
+  )
+  return (
+    <section id="pipeline" {...(MOVES.includes(status) && { 'data-refresh': view.links.prefix + at, 'data-every': '5' })}>
+      <div class="heading">
+        <h1>
+          Pipeline #{id} <PipelineBadge state={status} />
+        </h1>
+        <div class="toolbar">
+          {canRetry && <ActionButton view={view} action={`${at}/retry`} label="Retry failed jobs" />}
+          {canCancel && <ActionButton view={view} action={`${at}/cancel`} label="Cancel pipeline" />}
+        </div>
+      </div>
+      {pipeline.yaml_errors !== null && (
+        <div class="flash alert">
+          <strong>The CI configuration has faults:</strong> <span class="message">{pipeline.yaml_errors}</span>
+        </div>
+      )}
+      <Facts
+        facts={[
+          [pipeline.tag ? 'Tag' : 'Branch', pipeline.ref],
+          ['Commit', commitLink(pipeline.sha)],
+          ['Before', pipeline.before_sha && /[^0]/.test(pipeline.before_sha) ? commitLink(pipeline.before_sha) : null],
+          ['Made by', pipeline.source.replaceAll('_', ' ')],
+          ['For', pipeline.user && <PersonLink view={view} user={pipeline.user} />],
+          ['Created', <Time key="created" at={pipeline.created_at} />],
+          ['Duration', durationText(pipeline.started_at, pipeline.finished_at)],
+          ['Coverage', pipeline.coverage === null ? null : `${Math.round(pipeline.coverage * 100) / 100} %`],
+        ]}
+      />
+      {jobs.length === 0 ? (
+        <p class="empty">This pipeline has no jobs.</p>
+      ) : (
+        <div class="stages">
+          {stagesOf(jobs).map((stage) => (
+            <section key={stage.index} aria-label={`Stage ${stage.name}`}>
+              <h2>{stage.name}</h2>
+              <PagePart>
+                <Rows empty="">
+                  {stage.jobs.map((job) => (
+                    <JobRow key={job.status.id} view={view} subject={subject} job={job} />
+                  ))}
+                </Rows>
+              </PagePart>
+            </section>
+          ))}
+        </div>
+      )}
+      {total > jobs.length && <p class="dim">{total - jobs.length} more jobs are in the API.</p>}
+    </section>
+  )
+}
+
+export const pipelinePage = page({
+  at: 'P/-/pipelines/:pipeline_id',
+  access: onProjectSignedIn('read_pipeline'),
+  input: z.object({ pipeline_id: rowId() }),
+  async show({ ctx, subject, input, view }) {
+    const [pipeline, { items, total }] = await Promise.all([
+      getPipeline(ctx, subject, input.pipeline_id),
+      listPipelineJobs(ctx, subject, input.pipeline_id, { page: 1, per_page: SHOWN_JOBS }),
+    ])
+    return {
+      title: `Pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
+      body: (
+        <ProjectLayout view={view} subject={subject} tab="ci">
+          <Pipeline view={view} subject={subject} pipeline={pipeline} jobs={items} total={total} />
+        </ProjectLayout>
+      ),
+    }
+  },
+})
+
+export const pipelineRetry = form({
+  at: 'P/-/pipelines/:pipeline_id/retry',
+  access: onProjectSignedIn('update_build'),
+  input: z.object({ pipeline_id: rowId() }),
+  async submit({ ctx, subject, caller, input }) {
+    await retryPipeline(ctx, subject, caller, input.pipeline_id)
+    return new Redirect(ciAddress(subject, `pipelines/${input.pipeline_id}`), { notice: 'The failed jobs are tried again.' })
+  },
+})
+
+export const pipelineCancel = form({
+  at: 'P/-/pipelines/:pipeline_id/cancel',
+  access: onProjectSignedIn('cancel_pipeline'),
+  input: z.object({ pipeline_id: rowId() }),
+  async submit({ ctx, subject, input }) {
+    await cancelPipeline(ctx, subject, input.pipeline_id)
+    return new Redirect(ciAddress(subject, `pipelines/${input.pipeline_id}`), { notice: 'The pipeline is canceled.' })
+  },
+})

@@ -1,0 +1,205 @@
+import { describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { type Opened, TestBrowser } from '../support/browser.js'
+import { aProject, aUser, type TestUser } from '../support/factories.js'
+import { ScriptedRunner } from '../support/runner.js'
+
+const t = testApp()
+
+const signedIn = async (who: TestUser) => {
+  const browser = new TestBrowser(t.url)
+  expect((await browser.signIn(who)).status).toBe(200)
+  return browser
+}
+
+/** A project whose first push has a configuration, with a runner of its own, and its people. */
+async function withCi(yaml: string) {
+  const [owner, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
+  const project = await aProject(t.ctx, { creator: owner, reporter: guest, visibility: 'public', files: { '.gitlab-ci.yml': yaml } })
+  await t.ctx.jobs.drain()
+  const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id }, { description: 'scripted' })
+  return { project, runner, owner, guest, at: `/${project.fullPath}/-` }
+}
+
+const buttons = ({ $ }: Opened, within = 'main') =>
+  $(`${within} form.action button`)
+    .toArray()
+    .map((one) => $(one).text())
+const lines = ({ $ }: Opened) =>
+  $('.log-line[id]')
+    .toArray()
+    .map((one) => `${$(one).attr('id')} ${$(one).children('span').text()}`)
+
+const STAGES = `
+stages: [build, test]
+compile: { stage: build, script: make }
+lint: { stage: test, script: lint, allow_failure: true }
+ask: { stage: test, script: ask, when: manual }
+`
+const E = '\x1b'
+
+describe('the page of a job', () => {
+  it('has its log in colours, with sections, lines to link to and nothing of a log that runs (WB-700, WB-701)', async () => {
+    const { runner, guest, at } = await withCi(STAGES)
+    const job = await runner.takeNamed('compile')
+    const browser = await signedIn(guest)
+    const waiting = await browser.open(`${at}/jobs/${job.id}`)
+    expect(waiting.text).toContain('The runner has sent nothing yet.')
+    expect([waiting.$('#job').attr('data-refresh'), buttons(waiting)]).toEqual([`${at}/jobs/${job.id}`, []])
+    const log = [
+      `${E}[0Ksection_start:1700000000:prepare_executor[collapsed=true]\r${E}[0K${E}[36;1mPreparing${E}[0;m\n`,
+      `using <script>alert(1)</script>\n`,
+      `${E}[0Ksection_end:1700000075:prepare_executor\r${E}[0K${E}[0Ksection_start:1700000075:step\r${E}[0KRunning\n`,
+      `10 %\r50 %\r100 %\r\n`,
+      `${E}[31mred ${E}[38;5;46mgreen ${E}[48;2;255;0;0mground${E}[0m${E}]8;;javascript:alert(1)${E}\\link${E}]8;;${E}\\ end${E}[2K\n`,
+      `${E}[1mbold\n`,
+    ].join('')
+    expect((await runner.trace(job, 0, log)).status).toBe(202)
+    const page = await browser.open(`${at}/jobs/${job.id}`)
+    expect(lines(page)).toEqual([
+      'L1 Preparing',
+      'L2 using <script>alert(1)</script>',
+      'L3 Running',
+      'L4 100 %',
+      'L5 red green groundlink end',
+      'L6 bold',
+    ])
+    expect(page.$('#L2 script, .log [style], .log [href^=javascript]').length).toBe(0)
+    expect(
+      page
+        .$('details.section')
+        .toArray()
+        .map((one) => [page.$(one).attr('open') !== undefined, page.$(one).find('summary').text()]),
+    ).toEqual([
+      [false, '1Preparing1 min 15 s'],
+      [true, '3Running'],
+    ])
+    const classes = (line: string) =>
+      page
+        .$(`${line} > span span`)
+        .toArray()
+        .map((one) => [page.$(one).attr('class'), page.$(one).text()])
+    expect(classes('#L5')).toEqual([
+      ['ansi-red-fg', 'red '],
+      ['ansi-green-fg', 'green '],
+      ['ansi-green-fg ansi-red-bg', 'ground'],
+    ])
+    expect(classes('#L6')).toEqual([['ansi-bold', 'bold']])
+    expect(page.$('#L4 a').attr('href')).toBe('#L4')
+    expect(page.$('.facts').text()).toMatch(/Stagebuild.*Runner#\d+ scripted/)
+    expect(page.$('noscript').html()).toContain('http-equiv="refresh"')
+    const raw = await browser.open(`${at}/jobs/${job.id}/raw`)
+    expect([raw.headers.get('content-type'), raw.headers.get('x-content-type-options')]).toEqual(['text/plain; charset=utf-8', 'nosniff'])
+    expect(raw.html).toBe(log)
+    await runner.end(job, 'failed', { failure_reason: 'script_failure', exit_code: 1 })
+    const ended = await browser.open(`${at}/jobs/${job.id}`)
+    expect([ended.$('#job').attr('data-refresh'), ended.$('noscript meta').length]).toEqual([undefined, 0])
+    expect(ended.$('.facts').text()).toContain('script failure')
+  })
+
+  it('has the end alone of a long log, and reads hostile ones (WB-701)', async () => {
+    const { runner, guest, at } = await withCi('a: { script: a }\nb: { script: b }')
+    const browser = await signedIn(guest)
+    const long = await runner.takeNamed('a')
+    await runner.trace(long, 0, 'äöü of a line\n'.repeat(40_000))
+    const page = await browser.open(`${at}/jobs/${long.id}`)
+    expect([page.$('.log-line').length, page.$('#L1 > span').text(), page.$('.box .note').text()]).toEqual([
+      10_000,
+      'äöü of a line',
+      expect.stringContaining('Only the end of the log'),
+    ])
+    const hostile = await runner.takeNamed('b')
+    const nested = Array.from({ length: 300 }, (_, i) => `section_start:1:s${i}\r${i}\n`).join('')
+    const text = `${nested}section_end:0:s3\rafter\n${E}]0;never ends\n${E}[${'1;'.repeat(10_000)}m x\n${E}[\n\0${E}\nsection_end:1:none\r\n`
+    await runner.trace(hostile, 0, text)
+    const read = await browser.open(`${at}/jobs/${hostile.id}`)
+    expect([read.status, read.$('details.section').length]).toEqual([200, 10])
+    expect(lines(read).slice(300)).toEqual(['L301 after', 'L302 ', 'L303  x', 'L304 ', 'L305 '])
+  })
+
+  it('has what the reader may do, as its state allows (WB-700)', async () => {
+    const { project, runner, owner, guest, at } = await withCi(STAGES)
+    const [mine, theirs] = [await signedIn(owner), await signedIn(guest)]
+    const job = await runner.takeNamed('compile')
+    await runner.trace(job, 0, 'some text\n')
+    const address = `${at}/jobs/${job.id}`
+    expect(buttons(await mine.open(address))).toEqual(['Cancel'])
+    const canceled = await mine.submit('Cancel')
+    expect([canceled.at, canceled.text.includes('The job is canceled.'), buttons(canceled)]).toEqual([address, true, ['Retry', 'Erase log']])
+    expect(buttons(await theirs.open(address))).toEqual([])
+    const token = String((await theirs.open('/-/profile')).$('[name=authenticity_token]').val())
+    for (const action of ['cancel', 'retry', 'play', 'erase'])
+      expect((await theirs.post(`${address}/${action}`, { authenticity_token: token })).status).toBe(403)
+    const erased = await mine.submit('Erase log')
+    expect([erased.text.includes('The log was erased.'), buttons(erased)]).toEqual([true, ['Retry']])
+    const retried = await mine.submit('Retry')
+    expect([retried.at === address, retried.text.includes('This job waits for a runner.')]).toEqual([false, true])
+    expect((await mine.open(address)).text).toContain('This job was retried')
+    const again = await runner.takeNamed('compile')
+    const zip = Buffer.from('UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA==', 'base64')
+    expect((await runner.upload(again, zip)).status).toBe(201)
+    await runner.end(again, 'success')
+    const done = await mine.open(`${at}/jobs/${again.id}`)
+    const download = done.$('.facts a[href$="/artifacts/download"]').attr('href') as string
+    expect((await mine.open(download)).headers.get('content-disposition')).toBe('attachment; filename="artifacts.zip"')
+    const { body } = await t.api('get', `${project.path}/jobs?scope=manual`, owner).expect(200)
+    expect(buttons(await mine.open(`${at}/jobs/${body[0].id}`))).toEqual(['Start'])
+    expect((await mine.submit('Start')).text).toContain('This job waits for a runner.')
+    // the page of a job that another has started meanwhile
+    expect(
+      (await mine.post(`${at}/jobs/${body[0].id}/play`, { authenticity_token: String(mine.page?.$('[name=authenticity_token]').first().val()) }))
+        .text,
+    ).toContain('Unplayable Job')
+  })
+})
+
+describe('the page of a pipeline', () => {
+  it('has its jobs by stage, statuses last, and what can be done with them (WB-702)', async () => {
+    const { project, runner, owner, guest, at } = await withCi(STAGES)
+    const browser = await signedIn(owner)
+    const [{ id, sha }] = (await t.api('get', `${project.path}/pipelines`, owner).expect(200)).body
+    await t.api('post', `${project.path}/statuses/${sha}`, owner).send({ ref: 'main', state: 'success', name: 'other', pipeline_id: id }).expect(201)
+    await runner.end(await runner.takeNamed('compile'), 'failed', { failure_reason: 'script_failure' })
+    const address = `${at}/pipelines/${id}`
+    const shown = (page: Opened) =>
+      page
+        .$('.stages > section')
+        .toArray()
+        .map((stage) => [
+          page.$(stage).find('h2').text(),
+          ...page
+            .$(stage)
+            .find('.rows > li')
+            .toArray()
+            .map((job) => `${page.$(job).find('strong').text()} ${page.$(job).find('.badge').text()} ${page.$(job).find('button').text()}`),
+        ])
+    const page = await browser.open(address)
+    expect(shown(page)).toEqual([
+      ['build', 'compile failed Retry'],
+      ['test', 'lint skipped Retry', 'ask skipped Retry'],
+      ['external', 'other passed '],
+    ])
+    expect(page.$('.facts').text()).toMatch(/Branchmain.*Made bypush/)
+    expect(buttons(page, '.heading')).toEqual(['Retry failed jobs'])
+    expect(buttons(await (await signedIn(guest)).open(address))).toEqual([])
+    const retried = await browser.submit('Retry failed jobs')
+    expect([retried.at, shown(retried)[0]]).toEqual([address, ['build', 'compile pending Cancel']])
+    expect(buttons(retried, '.heading')).toEqual(['Cancel pipeline'])
+    await runner.end(await runner.takeNamed('compile'), 'success')
+    await browser.open(address)
+    const played = await browser.submit('Start')
+    expect([played.at, shown(played)[1]]).toEqual([address, ['test', 'lint pending Cancel', 'ask pending Cancel']])
+    const canceled = await browser.submit('Cancel pipeline')
+    expect(shown(canceled)[1]).toEqual(['test', 'lint canceled Retry', 'ask canceled Retry'])
+  })
+
+  it('says what is wrong with the configuration (WB-702)', async () => {
+    const { owner, project, at } = await withCi('job: { script: a, "<b>": 1 }')
+    const [{ id }] = (await t.api('get', `${project.path}/pipelines`, owner).expect(200)).body
+    const page = await (await signedIn(owner)).open(`${at}/pipelines/${id}`)
+    expect([page.$('.flash.alert').text().includes('jobs:job config contains unknown keys: <b>'), page.text.includes('has no jobs')]).toEqual([
+      true,
+      true,
+    ])
+  })
+})
