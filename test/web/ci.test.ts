@@ -203,3 +203,62 @@ describe('the page of a pipeline', () => {
     ])
   })
 })
+
+describe('the list of pipelines', () => {
+  it('has the state of each stage, and leads those who may to a new one (WB-703, WB-704)', async () => {
+    const { project, runner, owner, guest, at } = await withCi(`
+stages: [build, test]
+compile: { stage: build, script: make }
+lint: { stage: test, script: lint, allow_failure: true }
+by hand: { stage: test, script: x, rules: [{ if: '$CI_PIPELINE_SOURCE == "web" && $WHAT == "all of it"' }] }
+`)
+    await runner.end(await runner.takeNamed('compile'), 'success')
+    await runner.end(await runner.takeNamed('lint'), 'failed', { failure_reason: 'script_failure' })
+    const browser = await signedIn(owner)
+    const list = await browser.open(`${at}/pipelines`)
+    expect(
+      list
+        .$('.stage-dots .state')
+        .toArray()
+        .map((one) => list.$(one).attr('title')),
+    ).toEqual(['build: passed', 'test: passed'])
+    expect((await (await signedIn(guest)).open(`${at}/pipelines`)).text).not.toContain('Run pipeline')
+    const form = await browser.follow('Run pipeline')
+    expect(form.$('[name="pipeline[ref]"]').val()).toBe('main')
+    const refused = await browser.submit('Run pipeline', {
+      'pipeline[ref]': 'gone',
+      'pipeline[variables][0][key]': 'A',
+      'pipeline[variables][0][value]': 'one',
+    })
+    expect([refused.status, refused.text.includes('Reference not found'), refused.$('[name="pipeline[variables][0][value]"]').val()]).toEqual([
+      422,
+      true,
+      'one',
+    ])
+    const twice = await browser.submit('Run pipeline', { 'pipeline[ref]': 'main', 'pipeline[variables][1][key]': 'A' })
+    expect([twice.status, twice.text.includes('Variables have duplicate values (A)')]).toEqual([422, true])
+    const wrong = await browser.submit('Run pipeline', { 'pipeline[variables][1][key]': 'A-B' })
+    expect([wrong.status, wrong.text.includes('Variables have a key that is not made of letters')]).toEqual([422, true])
+    const made = await browser.submit('Run pipeline', { 'pipeline[variables][1][key]': 'WHAT', 'pipeline[variables][1][value]': 'all of it' })
+    expect([made.text.includes('The pipeline is made.'), made.$('.stages strong').text(), made.$('.facts').text().includes('Made byweb')]).toEqual([
+      true,
+      'compilelintby hand',
+      true,
+    ])
+    const job = await runner.takeNamed('compile')
+    expect(job.variables.filter(({ key }) => key === 'A' || key === 'WHAT').map(({ key, value }) => `${key}=${value}`)).toEqual([
+      'A=one',
+      'WHAT=all of it',
+    ])
+    await t
+      .api('post', `${project.path}/pipeline`, owner)
+      .send({
+        ref: 'main',
+        variables: [
+          { key: 'A', value: '1' },
+          { key: 'A', value: '2' },
+        ],
+      })
+      .expect(400)
+  })
+})

@@ -91,7 +91,7 @@ export const pipelines = [
     output: Pipeline,
     async handler({ ctx, subject, caller, input, view }) {
       const variables = (input.variables ?? []).map(({ key, value, variable_type }) => ({ key, value, file: variable_type === 'file' }))
-      const id = await runPipeline(ctx, caller, subject, input.ref, variables)
+      const id = await runPipeline(ctx, caller, subject, { ref: input.ref, variables, source: 'api' })
       return presentPipeline(await getPipeline(ctx, subject, id), { fullPath: fullPathOf(subject.project) }, view)
     },
   }),

@@ -278,16 +278,17 @@ export async function runPipeline(
   ctx: Context,
   caller: SignedIn,
   subject: ProjectSubject,
-  ref: string,
-  variables: NewPipeline['variables'],
+  { ref, variables, source }: Pick<NewPipeline, 'ref' | 'variables' | 'source'>,
 ): Promise<number> {
+  const twice = variables.find(({ key }, i) => variables.findIndex((other) => other.key === key) < i)
+  if (twice) throw faults([`Variables have duplicate values (${twice.key})`])
   const repository = repositoryOf(ctx, subject.project)
   const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
   const target = branch ?? tag
   const sha = target && (await repository.resolve(target))?.commit
   if (!sha) throw faults(['Reference not found'])
   const id = await createPipeline(ctx, caller, subject, {
-    source: 'api',
+    source,
     ref,
     tag: branch === null,
     sha,

@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context, PushEvent } from '../../context.js'
 import type { Sender } from '../../db/client.js'
+import { inIds } from '../../db/conditions.js'
 import { decoded, totalCount } from '../../db/decoded.js'
 import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
@@ -12,6 +13,7 @@ import { batchStatement, statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { type Oid, ZERO } from '../../git/types.js'
 import type { Keyset } from '../../lib/keyset.js'
+import { compositeStatus, type StateOfJob } from '../../rules/ci/states.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
@@ -299,6 +301,40 @@ export async function listPipelines(ctx: Context, { project }: ProjectSubject, f
   const { names: filters, values } = usedFilters(FILTERS, filter)
   const query = selectPipelines(ctx.db, { scope: filter.scope ?? null, order: filter.order_by, descending: filter.sort === 'desc', filters })
   return pageFrom(query, { ...values, project: project.id }, filter)
+}
+
+/** A stage of a pipeline, with its state. */
+export interface StageState {
+  name: string
+  state: PipelineState
+}
+
+const selectStages = statement('states of stages', (db) =>
+  db
+    .selectDistinct({
+      pipeline: commitStatuses.pipeline_id,
+      index: commitStatuses.stage_index,
+      name: commitStatuses.stage,
+      state: commitStatuses.status,
+      allow_failure: commitStatuses.allow_failure,
+    })
+    .from(commitStatuses)
+    .where(and(eq(commitStatuses.project_id, sql.placeholder('project')), inIds(commitStatuses.pipeline_id), commitStatuses.latest))
+    .orderBy(commitStatuses.pipeline_id, commitStatuses.stage_index),
+)
+
+/** The stages of these pipelines of a project, in their order, by the id of the pipeline. */
+export async function stagesOf(ctx: Context, { project }: ProjectSubject, ids: number[]): Promise<Map<number, StageState[]>> {
+  const rows = ids.length > 0 ? await selectStages(ctx.db, null).execute({ project: project.id, ids }) : []
+  const found = new Map<number, { index: number; name: string; jobs: StateOfJob[] }[]>()
+  for (const { pipeline, index, name, ...job } of rows) {
+    const stages = found.get(pipeline) ?? []
+    found.set(pipeline, stages)
+    const last = stages.at(-1)
+    if (last?.index === index) last.jobs.push(job)
+    else stages.push({ index, name, jobs: [job] })
+  }
+  return new Map([...found].map(([id, stages]) => [id, stages.map(({ name, jobs }) => ({ name, state: compositeStatus(jobs) as PipelineState }))]))
 }
 
 const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref') =>

@@ -69,10 +69,10 @@ export function PipelineBadge({ state }: { state: PipelineState | undefined }) {
 }
 
 /** The same in a row of a list. */
-export function PipelineIcon({ state }: { state: PipelineState | undefined }) {
+export function PipelineIcon({ state, of = 'CI' }: { state: PipelineState | undefined; of?: string }) {
   if (state === undefined) return null
   const [word, kind, icon] = STATES[state]
-  return <StateIcon icon={icon} kind={kind || 'dim'} label={`CI ${word}`} />
+  return <StateIcon icon={icon} kind={kind || 'dim'} label={`${of} ${word}`} />
 }
 
 /** The author of a commit: a user, if the address is known, or the name in the commit. */

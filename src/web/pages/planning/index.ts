@@ -21,6 +21,7 @@ import { groupMilestones, projectMilestones } from './milestones.js'
 import { newIssueForm, newIssuePage } from './new-issue.js'
 import { artifactsPage, jobForms, jobPage, rawLogPage } from './pipelines/job.js'
 import { pipelinesOfCommitPage, pipelinesPage } from './pipelines/list.js'
+import { newPipelineForm, newPipelinePage } from './pipelines/new.js'
 import { pipelineCancel, pipelinePage, pipelineRetry } from './pipelines/show.js'
 import {
   editPersonalPage,
@@ -77,6 +78,8 @@ export const planning: readonly (Page | Form)[] = [
   newIssueForm,
   pipelinesOfCommitPage,
   pipelinesPage,
+  newPipelinePage,
+  newPipelineForm,
   pipelinePage,
   pipelineRetry,
   pipelineCancel,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../../../access/rules.js'
 import { oneOf, opt, paging, str } from '../../../../http/params.js'
-import { listPipelines, SCOPES } from '../../../../services/ci/pipelines.js'
+import { listPipelines, SCOPES, stagesOf } from '../../../../services/ci/pipelines.js'
 import { getCommit } from '../../../../services/repository/commits/read.js'
-import { PipelineBadge, shortId } from '../../../components/files/code.js'
+import { PipelineBadge, PipelineIcon, shortId } from '../../../components/files/code.js'
 import { Pager, Row, Rows } from '../../../components/list.js'
 import { Prose } from '../../../components/markup.js'
 import { renderText } from '../../../components/render-text.js'
@@ -36,6 +36,11 @@ export const pipelinesPage = page({
     const runners = subject.project.shared_runners_enabled ? await renderText(ctx, caller, null, shared_runners_text) : ''
     const filter = { ref: input.ref, sha: input.sha, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listPipelines(ctx, subject, filter)
+    const stages = await stagesOf(
+      ctx,
+      subject,
+      items.map(({ id }) => id),
+    )
     const links = projectLinks(view, fullPathOf(subject.project))
     const scopes = (
       <nav class="group" aria-label="Kind of pipelines">
@@ -54,7 +59,22 @@ export const pipelinesPage = page({
     return {
       title: `Pipelines · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="ci" heading="Pipelines" tools={scopes}>
+        <ProjectLayout
+          view={view}
+          subject={subject}
+          tab="ci"
+          heading="Pipelines"
+          tools={
+            <>
+              {scopes}
+              {subject.can('create_pipeline') && (
+                <a class="button primary" href={links.page('pipelines/new')}>
+                  Run pipeline
+                </a>
+              )}
+            </>
+          }
+        >
           {runners && <Prose html={runners} />}
           <SearchForm
             action={links.page('pipelines')}
@@ -71,9 +91,27 @@ export const pipelinesPage = page({
               </a>
             </p>
           )}
-          <Rows empty={input.ref || input.scope || input.sha ? 'There are no such pipelines.' : 'No CI server has posted a status yet.'}>
+          <Rows
+            empty={
+              input.ref || input.scope || input.sha
+                ? 'There are no such pipelines.'
+                : 'There is no pipeline yet: a push with a .gitlab-ci.yml makes one, and so does a status that a CI server posts.'
+            }
+          >
             {items.map(({ id, ref, sha, status, updated_at }) => (
-              <Row key={id} actions={<PipelineBadge state={status} />}>
+              <Row
+                key={id}
+                actions={
+                  <>
+                    <span class="stage-dots">
+                      {(stages.get(id) ?? []).map(({ name, state }, i) => (
+                        <PipelineIcon key={i} state={state} of={`${name}:`} />
+                      ))}
+                    </span>
+                    <PipelineBadge state={status} />
+                  </>
+                }
+              >
                 <span>
                   <a href={links.page(`pipelines/${id}`)}>
                     <strong>#{id}</strong>
