@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
 import { type Opened, TestBrowser } from '../support/browser.js'
-import { aProject, aUser, type TestUser } from '../support/factories.js'
+import { aGroup, aProject, aUser, type TestUser } from '../support/factories.js'
 import { ScriptedRunner } from '../support/runner.js'
 
 const t = testApp()
@@ -260,5 +260,58 @@ by hand: { stage: test, script: x, rules: [{ if: '$CI_PIPELINE_SOURCE == "web" &
         ],
       })
       .expect(400)
+  })
+})
+
+describe('runners', () => {
+  it('are made, shown, paused and removed by those who may, each in its place (WB-705)', async () => {
+    const { owner, guest, project, runner, at } = await withCi('job: { script: x }')
+    const shared = await ScriptedRunner.make(t.ctx, t.url, {}, { description: 'of all' })
+    const browser = await signedIn(owner)
+    await runner.takeNamed('job')
+    const list = await browser.open(`${at}/runners`)
+    const rows = ({ $ }: Opened) =>
+      $('.rows > li')
+        .toArray()
+        .map((row) => `${$(row).find('strong').text()} ${$(row).find('.badge').text()} ${$(row).find('button').text()}`)
+    expect(rows(list)).toEqual([`#${shared.id} of all never seen `, `#${runner.id} scripted online PauseRemove`])
+    expect(list.text).toContain('version 15.3.0')
+    const refused = await browser.submit('New runner', { 'runner[description]': 'mine', 'runner[run_untagged]': '0' })
+    expect([refused.status, refused.text.includes('can not be empty')]).toEqual([422, true])
+    const made = await browser.submit('New runner', { 'runner[description]': 'mine', 'runner[tag_list]': 'a, <b>', 'runner[protected]': '1' })
+    const command = String(made.$('#register').val())
+    expect(command).toMatch(/^gitlab-runner register --non-interactive --url http:\/\/\S+ --token glrt-\S+ --executor shell$/)
+    expect(made.headers.get('cache-control')).toBe('no-store')
+    const token = /glrt-\S+/.exec(command)?.[0]
+    expect((await t.api('post', '/runners/verify').send({ token })).status).toBe(200)
+    const after = await browser.open(`${at}/runners`)
+    expect([after.text.includes('only protected branches'), after.html.includes(String(token))]).toEqual([true, false])
+    const [mine] = (await t.api('get', `${project.path}/runners`, owner).expect(200)).body
+    await browser.submit(`${at}/runners/${mine.id}/pause`)
+    expect(rows(browser.page as Opened)).toContain(`#${mine.id} mine pauseda<b> ResumeRemove`)
+    await browser.submit(`${at}/runners/${mine.id}/resume`)
+    const form = { authenticity_token: String(browser.page?.$('[name=authenticity_token]').first().val()) }
+    expect((await browser.post(`${at}/runners/${shared.id}/pause`, form)).status).toBe(403)
+    await browser.open(`${at}/runners`)
+    await browser.submit(`${at}/runners/${mine.id}`)
+    expect(rows(browser.page as Opened)).toHaveLength(2)
+    // another project of theirs does not change it
+    const other = await aProject(t.ctx, { creator: owner })
+    expect((await browser.post(`/${other.fullPath}/-/runners/${runner.id}/pause`, form)).status).toBe(404)
+    const theirs = await signedIn(guest)
+    expect((await theirs.open(`${at}/runners`)).status).toBe(403)
+    expect((await theirs.open('/admin/runners')).status).toBe(404)
+  })
+
+  it('of groups are for owners, of the service for administrators (WB-705)', async () => {
+    const [owner, admin] = [await aUser(t.ctx), await aUser(t.ctx, { admin: true })]
+    const group = await aGroup(t.ctx, { creator: owner })
+    const browser = await signedIn(owner)
+    await browser.open(`/groups/${group.fullPath}/-/runners`)
+    expect((await browser.submit('New runner', { 'runner[description]': 'of the group' })).$('#register').length).toBe(1)
+    expect((await browser.follow('All runners')).text).toContain('of the group')
+    const theirs = await signedIn(admin)
+    expect((await theirs.open('/admin/runners')).text).toContain('of the group')
+    expect((await theirs.submit('New runner', { 'runner[description]': 'of all' })).$('#register').length).toBe(1)
   })
 })

@@ -19,6 +19,7 @@ const SECTIONS = [
       ['/admin/users', 'Users', 'user'],
       ['/admin/groups', 'Groups', 'users'],
       ['/admin/projects', 'Projects', 'folder'],
+      ['/admin/runners', 'Runners', 'rocket'],
       ['/admin/abuse_reports', 'Abuse reports', 'triangle-alert'],
       ['/admin/held_texts', 'Held texts', 'shield'],
     ],

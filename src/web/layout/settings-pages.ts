@@ -21,7 +21,14 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
       ...pages(can('manage_deploy_keys'), ['-/deploy_keys', 'Deploy keys', 'key'], ['-/deploy_tokens', 'Deploy tokens', 'code']),
     ],
   ],
-  ['CI', [...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']), ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link'])]],
+  [
+    'CI',
+    [
+      ...pages(can('manage_runners'), ['-/runners', 'Runners', 'rocket']),
+      ...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']),
+      ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link']),
+    ],
+  ],
   [
     'More',
     [
@@ -36,6 +43,7 @@ export const groupSettings = ({ can }: GroupSubject): SideSection[] => [
   [
     'CI',
     [
+      ...pages(can('manage_runners'), ['-/runners', 'Runners', 'rocket']),
       ...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']),
       ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link']),
       ...pages(can('manage_deploy_tokens'), ['-/deploy_tokens', 'Deploy tokens', 'code']),

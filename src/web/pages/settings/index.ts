@@ -43,6 +43,7 @@ import {
   tagProtection,
   tagUnprotection,
 } from './protection.js'
+import { groupRunners, projectRunners, serviceRunners } from './runners.js'
 import { groupShares, projectShares } from './shares.js'
 import { groupVariables, projectVariables } from './variables.js'
 
@@ -103,6 +104,9 @@ export const settings: readonly (Page | Form)[] = [
   protectedTagsPage,
   tagProtection,
   tagUnprotection,
+  ...serviceRunners,
+  ...groupRunners,
+  ...projectRunners,
   ...projectShares,
   ...groupShares,
   ...projectVariables,

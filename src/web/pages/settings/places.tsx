@@ -16,7 +16,7 @@ export interface Place<Subject> {
   at: 'P/-' | 'G/-'
   /** What the list of members is called in its address. */
   members: 'project_members' | 'group_members'
-  on(ability: 'read_member' | 'manage_members' | 'request_access' | 'manage_variables' | 'manage_hooks'): Access<Subject, true>
+  on(ability: 'read_member' | 'manage_members' | 'request_access' | 'manage_variables' | 'manage_hooks' | 'manage_runners'): Access<Subject, true>
   onTokens: Access<Subject, true>
   manages(subject: Subject): boolean
   /** The address before `/-/`, without the prefix of the service. */
