@@ -176,7 +176,7 @@ describe('the page of a pipeline', () => {
     const page = await browser.open(address)
     expect(shown(page)).toEqual([
       ['build', 'compile failed Retry'],
-      ['test', 'lint skipped Retry', 'ask skipped Retry'],
+      ['test', 'lint skipped ', 'ask skipped '],
       ['external', 'other passed '],
     ])
     expect(page.$('.facts').text()).toMatch(/Branchmain.*Made bypush/)

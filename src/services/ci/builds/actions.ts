@@ -52,7 +52,7 @@ export function possibleActions({ status: { status }, latest, build }: Pick<JobR
   const possible: [JobAction, boolean][] = [
     ['play', status === 'manual' || status === 'scheduled'],
     ['cancel', OPEN.includes(status) && status !== 'manual'],
-    ['retry', latest && RETRIABLE.includes(status)],
+    ['retry', latest && RETRIABLE.includes(status) && status !== 'skipped'],
     ['erase', build.erased_at === null && RETRIABLE.includes(status) && status !== 'skipped'],
   ]
   return possible.flatMap(([action, can]) => (can ? [action] : []))

@@ -125,9 +125,10 @@ export async function readLog(slices: Slices, bytes: Buffer, isCut: boolean): Pr
   return { items: root, isCut: isCut || all.length > SHOWN_LINES }
 }
 
-const Line = ({ line: { number, html } }: { line: LogLine }) => (
+/** `isTitle`: it opens and closes a section, and so cannot have a link. */
+const Line = ({ line: { number, html }, isTitle = false }: { line: LogLine; isTitle?: boolean }) => (
   <div class="log-line" id={`L${number}`}>
-    <a href={`#L${number}`}>{number}</a>
+    {isTitle ? <b>{number}</b> : <a href={`#L${number}`}>{number}</a>}
     <LogText html={html} />
   </div>
 )
@@ -135,7 +136,7 @@ const Line = ({ line: { number, html } }: { line: LogLine }) => (
 const Section = ({ section: { id, name, title, isOpen, seconds, items } }: { section: LogSection }) => (
   <details class="section" id={`section-${id}`} open={isOpen}>
     <summary>
-      {title ? <Line line={title} /> : <div class="log-line">{name.replaceAll('_', ' ')}</div>}
+      {title ? <Line line={title} isTitle /> : <div class="log-line">{name.replaceAll('_', ' ')}</div>}
       {seconds !== null && <span class="dim">{spanText(seconds)}</span>}
     </summary>
     <Items items={items} />

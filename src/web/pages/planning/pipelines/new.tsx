@@ -42,7 +42,7 @@ export const newPipelinePage = page({
               <legend>Variables</legend>
               <p class="hint">They count above those of the project, for this pipeline alone. Without a key a line is left out.</p>
               {Array.from({ length: ROWS }, (_, i) => (
-                <div class="row" key={i}>
+                <div class="key-value" key={i}>
                   <Field {...f.variables(i).key} label={`Key ${i + 1}`} autocomplete="off" />
                   <Field {...f.variables(i).value} label={`Value ${i + 1}`} autocomplete="off" />
                 </div>
