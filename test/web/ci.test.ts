@@ -12,7 +12,7 @@ const signedIn = async (who: TestUser) => {
   return browser
 }
 
-/** A project whose first push has a configuration, with a runner of its own, and its people. */
+/** A project whose first push has a configuration, with a runner for it, and its people. */
 async function withCi(yaml: string) {
   const [owner, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
   const project = await aProject(t.ctx, { creator: owner, reporter: guest, visibility: 'public', files: { '.gitlab-ci.yml': yaml } })

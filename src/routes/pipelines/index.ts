@@ -84,7 +84,9 @@ export const pipelines = [
     input: z.object({
       ref: filledIn(),
       variables: z
-        .array(z.strictObject({ key: z.string().max(255), value: z.string().max(65_536), variable_type: z.enum(['env_var', 'file']).optional() }))
+        .array(
+          z.strictObject({ key: z.string().min(1).max(255), value: z.string().max(65_536), variable_type: z.enum(['env_var', 'file']).optional() }),
+        )
         .max(100)
         .optional(),
     }),

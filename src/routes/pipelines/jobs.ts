@@ -19,7 +19,7 @@ const scope = opt(list(oneOf(PIPELINE_STATES)))
 
 const change = onProjectSignedIn('update_build')
 const job_id = rowId()
-const variable = z.strictObject({ key: z.string().max(255), value: z.string().max(65_536) })
+const variable = z.strictObject({ key: z.string().min(1).max(255), value: z.string().max(65_536) })
 
 /** Jobs (PL-10, PL-11, CI-120 to CI-123). */
 export const jobs = [

@@ -8,7 +8,6 @@ import { forbidden, notFound, refused } from '../../../failures.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { announce } from '../events.js'
-import type { JobRecord } from '../jobs.js'
 import { advance, enqueueBuilds, lockJobs } from './advance.js'
 import { copyJob } from './report.js'
 
@@ -42,18 +41,26 @@ async function change(ctx: Context, { project }: ProjectSubject, id: number, wor
 }
 
 const OPEN: PipelineState[] = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'manual', 'scheduled']
-const RETRIABLE: PipelineState[] = ['success', 'failed', 'canceled', 'skipped']
+const ENDED: PipelineState[] = ['success', 'failed', 'canceled']
 
 export type JobAction = 'cancel' | 'retry' | 'play' | 'erase'
 
 /** What the state of a job lets those do with it who may change jobs. */
-export function possibleActions({ status: { status }, latest, build }: Pick<JobRecord, 'status' | 'latest' | 'build'>): JobAction[] {
+export function possibleActions({
+  status: { status },
+  latest,
+  build,
+}: {
+  status: { status: PipelineState }
+  latest: boolean
+  build: { erased_at: Date | null } | null
+}): JobAction[] {
   if (!build) return []
   const possible: [JobAction, boolean][] = [
     ['play', status === 'manual' || status === 'scheduled'],
     ['cancel', OPEN.includes(status) && status !== 'manual'],
-    ['retry', latest && RETRIABLE.includes(status) && status !== 'skipped'],
-    ['erase', build.erased_at === null && RETRIABLE.includes(status) && status !== 'skipped'],
+    ['retry', latest && ENDED.includes(status)],
+    ['erase', build.erased_at === null && ENDED.includes(status)],
   ]
   return possible.flatMap(([action, can]) => (can ? [action] : []))
 }
@@ -85,7 +92,7 @@ export const openJobs = async (tx: Transaction, { id, project_id }: Pick<typeof 
 /** Adds another attempt of a job that has ended (CI-121). */
 export const retryJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
   change(ctx, subject, id, async ({ tx, pipeline, job, build }) => {
-    if (!build || !job.latest || !RETRIABLE.includes(job.status)) throw forbidden('Job is not retryable')
+    if (!build || !job.latest || !ENDED.includes(job.status)) throw forbidden('Job is not retryable')
     const copy = await copyJob(ctx, tx, pipeline, id, { user: caller.user.id })
     await revive(tx, pipeline, [job])
     return copy
@@ -120,7 +127,7 @@ export const playJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn,
 /** Removes the log of a job that has ended (CI-123). */
 export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
   change(ctx, subject, id, async ({ tx, job, build }) => {
-    if (!build || build.erased_at || !RETRIABLE.includes(job.status) || job.status === 'skipped') throw forbidden('Job is not erasable!')
+    if (!build || build.erased_at || !ENDED.includes(job.status)) throw forbidden('Job is not erasable!')
     await tx.delete(traceChunks).where(eq(traceChunks.job_id, id))
     await tx.update(builds).set({ trace_size: 0, erased_at: ctx.now(), erased_by: caller.user.id }).where(eq(builds.job_id, id))
     return id
