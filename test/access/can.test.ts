@@ -124,6 +124,10 @@ const FROM: [ProjectAbility, number][] = [
   ['transfer_project', 50],
   ['unlink_fork', 50],
   ['remove_project', 50],
+  ['create_pipeline', 30],
+  ['update_build', 30],
+  ['manage_runners', 40],
+  ['delete_pipeline', 50],
   ['admin_issue', 50],
 ]
 

@@ -85,6 +85,7 @@ const LONG_KINDS = [
   'unreferenced LFS objects',
   'remove leftovers',
   'remove files',
+  'remove artifacts',
   'remove former repositories',
   'due deletions',
   'finish the removal of a user',

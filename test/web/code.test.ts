@@ -413,7 +413,22 @@ describe('people and groups', () => {
 describe('files for crawlers and browsers', () => {
   it('say what to leave alone, and have an icon', async () => {
     const robots = await fetch(`${t.url}/robots.txt`)
-    const below = ['archive', 'blame', 'commits', 'compare', 'edit', 'find_file', 'graphs', 'network', 'new', 'raw'].map((part) => `/*/-/${part}/`)
+    const below = [
+      'archive',
+      'blame',
+      'commits',
+      'compare',
+      'delete',
+      'edit',
+      'find_file',
+      'graphs',
+      'network',
+      'new',
+      'raw',
+      'rename',
+      'replace',
+      'upload',
+    ].map((part) => `/*/-/${part}/`)
     const fixed = ['/-/camo/', '/-/profile', '/-/snippets', '/-/theme', '/admin', '/api', '/dashboard', '/search', '/users/']
     const [first, ...lines] = (await robots.text()).trimEnd().split('\n')
     expect([robots.status, first, lines.sort()]).toEqual([

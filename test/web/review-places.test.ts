@@ -227,8 +227,8 @@ describe('lists and boards', () => {
       expect(cards()?.toSorted()).toEqual([...left].toSorted())
     }
     await browser.open(`${at}?label_name[]=bug`)
-    const list = String(browser.page?.$('.list').eq(1).attr('data-list'))
-    const moved = await browser.submit(`${at}/move`, { to: list })
+    await browser.open(String(browser.page?.$('.card a[href*="/boards/move"]').attr('href')))
+    const moved = await browser.submit(`${at}/move`, { to: String(browser.page?.$('button[name=to]').first().attr('value')) })
     expect([decodeURIComponent(moved.at), cards()]).toEqual([`${at}?label_name[]=bug`, ['one']])
     expect((await t.api('get', `${project.path}/issues/1`, owner)).body.labels).toEqual(['bug', 'doing'])
   })

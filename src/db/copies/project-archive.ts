@@ -65,8 +65,15 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
       moved_to_id: ['issues', 'null'],
     },
   },
-  pipelines: { refers: { user_id: ['users', 'null'] } },
-  commit_statuses: { refers: { pipeline_id: ['pipelines', 'row'], user_id: ['users', 'ghost'] } },
+  // without jobs, which a runner has or waits for, and their logs: a pipeline of theirs that goes on here has ended there
+  pipelines: {
+    as: {
+      made_by: 'null::bigint',
+      status: `case when t.source <> 'external' and t.status not in ('success', 'failed', 'canceled', 'skipped') then 'canceled' else t.status end`,
+    },
+    refers: { user_id: ['users', 'null'] },
+  },
+  commit_statuses: { where: "t.project_id = $ and t.kind = 'status'", refers: { pipeline_id: ['pipelines', 'row'], user_id: ['users', 'ghost'] } },
   merge_requests: {
     as: {
       source_project_id: 'case when t.source_project_id = $ then t.source_project_id end',

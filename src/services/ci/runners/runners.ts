@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { type RUNNER_KINDS, type RunnerInfo, registrationTokens, runnerProjects, runners } from '../../../db/schema/index.js'
@@ -125,20 +125,14 @@ export async function recordContact(ctx: Context, runner: Runner, info: RunnerIn
 const purposeOf = ({ group_id, project_id }: Pick<RunnerScope, 'group_id' | 'project_id'>) =>
   `registration token of ${group_id ?? '-'} ${project_id ?? '-'}`
 
-const ofSource = ({ group_id, project_id }: Pick<RunnerScope, 'group_id' | 'project_id'>) =>
-  and(
-    group_id === null ? isNull(registrationTokens.group_id) : eq(registrationTokens.group_id, group_id),
-    project_id === null ? isNull(registrationTokens.project_id) : eq(registrationTokens.project_id, project_id),
-  )
-
 /** Makes another registration token; the former one ends. */
 export async function resetRegistrationToken(ctx: Context, source: Pick<RunnerScope, 'group_id' | 'project_id'>): Promise<string> {
   const token = newSecret(ctx.random)
   const values = { digest: digestOf(token), sealed: ctx.encryption.seal(token, purposeOf(source)) }
-  await ctx.db.transaction(async (tx) => {
-    await tx.delete(registrationTokens).where(ofSource(source))
-    await tx.insert(registrationTokens).values({ group_id: source.group_id, project_id: source.project_id, ...values })
-  })
+  // of several calls at once the last one counts
+  await ctx.db.write.execute(sql`insert into ${registrationTokens} (group_id, project_id, digest, sealed)
+    values (${source.group_id}, ${source.project_id}, ${values.digest}, ${values.sealed})
+    on conflict (coalesce(group_id, 0), coalesce(project_id, 0)) do update set digest = excluded.digest, sealed = excluded.sealed`)
   return token
 }
 
