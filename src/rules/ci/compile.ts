@@ -6,18 +6,12 @@ import { DEFAULT_KEYS, readJob } from './entries/jobs.js'
 import { commandsOf, Faults, flatten, isKnown, Place, textAt, valueAt } from './entries/place.js'
 import { readAutoCancel, readRules } from './entries/rules.js'
 import { readGlobalVariables } from './entries/variables.js'
-import { keyOf, loadAll, type Round } from './includes/load.js'
-import { MAX_INCLUDE_ROUNDS, MAX_INCLUDE_TIME } from './limits.js'
-import type { CompileContext, CompiledConfig, CompiledJob, CompiledWorkflow, IncludeRequest, IncludeResolver, Reads } from './types.js'
+import { loadAll, type Round } from './includes/load.js'
+import { type CompileStep, failed, inRounds, NO_AUTO_CANCEL } from './rounds.js'
+import type { CompileContext, CompiledConfig, CompiledJob, CompiledWorkflow, IncludeResolver, Reads } from './types.js'
 import { resolveExtends } from './yaml/extends.js'
 import { resolveReferences } from './yaml/references.js'
 import { type Config, ConfigFault, Decimal, isConfig, type Value, weigh } from './yaml/values.js'
-
-/** Either files that must be read first, or the result. */
-export type CompileStep = { wanted: IncludeRequest[] } | { compiled: CompiledConfig }
-
-/** How files are asked for and read, elsewhere perhaps: a step takes what is known so far. */
-export type RunStep = (round: Round) => Promise<CompileStep> | CompileStep
 
 /**
  * Compiles a configuration (CI-1), asking for included files in rounds: those of one depth together. It runs here; what
@@ -25,21 +19,6 @@ export type RunStep = (round: Round) => Promise<CompileStep> | CompileStep
  */
 export async function compile(text: string, context: CompileContext, resolve: IncludeResolver): Promise<CompiledConfig> {
   return inRounds((round) => compileStep(text, context, round), resolve)
-}
-
-/** Repeats a step until no file is missing; within the limits of time and depth. */
-export async function inRounds(step: RunStep, resolve: IncludeResolver): Promise<CompiledConfig> {
-  const round: Round = { answers: new Map(), parsed: new Map() }
-  const end = Date.now() + MAX_INCLUDE_TIME
-  for (let depth = 0; ; depth++) {
-    const result = await step(round)
-    if ('compiled' in result) return result.compiled
-    if (depth >= MAX_INCLUDE_ROUNDS) return failed([`Includes are nested too deep: at most ${MAX_INCLUDE_ROUNDS} levels are read`])
-    const answers = await resolve(result.wanted)
-    if (Date.now() > end) return failed(['Resolving external files timed out'])
-    for (const [at, request] of result.wanted.entries())
-      round.answers.set(keyOf(request), answers[at] ?? { failure: 'Resolving external files timed out' })
-  }
 }
 
 /** Goes as far as the files that are known allow. */
@@ -55,23 +34,6 @@ export function compileStep(text: string, context: CompileContext, round: Round)
   } catch (error) {
     if (error instanceof ConfigFault) return { compiled: failed([error.message]) }
     throw error
-  }
-}
-
-const NO_AUTO_CANCEL = { on_new_commit: null, on_job_failure: null }
-
-/** A configuration with nothing but what is wrong with it. */
-export function failed(errors: string[], warnings: string[] = []): CompiledConfig {
-  return {
-    errors,
-    warnings,
-    merged_yaml: null,
-    stages: [],
-    workflow: { name: null, rules: null, auto_cancel: NO_AUTO_CANCEL },
-    variables: [],
-    jobs: [],
-    reads: { changes: false, compare_to: [], exists: false },
-    includes: [],
   }
 }
 

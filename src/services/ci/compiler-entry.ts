@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { startTextThread } from '../../lib/text/start-text-thread.js'
-import { compileStep, failed } from '../../rules/ci/compile.js'
+import { compileStep } from '../../rules/ci/compile.js'
+import { coverageIn } from '../../rules/ci/coverage.js'
 import { plan } from '../../rules/ci/plan.js'
+import { failed } from '../../rules/ci/rounds.js'
 import { TOO_BIG } from '../../rules/ci/yaml/values.js'
 import type { CompilerResult, CompilerTask } from './compiler.js'
 
@@ -10,6 +12,7 @@ const MAX_RESULT = 4_194_304
 
 function run(task: CompilerTask): string {
   const began = time()
+  if (task.kind === 'coverage') return JSON.stringify({ value: coverageIn(task.pattern, task.log), spent: time() - began })
   const value =
     task.kind === 'plan'
       ? plan(task.compiled, task.context)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type TextResult, TextThread } from '../../lib/text/text-thread.js'
 import { Unavailable } from '../../lib/unavailable.js'
-import { type CompileStep, failed, inRounds } from '../../rules/ci/compile.js'
+import { type CompileStep, failed, inRounds } from '../../rules/ci/rounds.js'
 import type { CompileContext, CompiledConfig, IncludeAnswer, IncludeResolver, PipelineContext, Plan } from '../../rules/ci/types.js'
 
 /** Milliseconds of the processor for one step, and for all steps of a configuration together (CI-40). */
@@ -12,6 +12,7 @@ const TOO_LONG = 'The configuration takes too long to be read'
 export type CompilerTask =
   | { kind: 'compile'; text: string; context: CompileContext; answers: [string, IncludeAnswer][] }
   | { kind: 'plan'; compiled: CompiledConfig; context: PipelineContext }
+  | { kind: 'coverage'; pattern: string; log: string }
 /** `spent`: milliseconds of the processor. */
 export type CompilerResult<Value> = { value: Value; spent: number }
 
@@ -40,6 +41,11 @@ export class CiCompiler {
     if (result) return result.value
     const nothing = { warnings: [], is_filtered: false, is_empty: false, name: null, stages: [], jobs: [] }
     return { ...nothing, errors: [TOO_LONG], auto_cancel: compiled.workflow.auto_cancel }
+  }
+
+  /** The coverage that a log states (CI-115); null if it states none, or that takes too long to find. */
+  async coverage(pattern: string, log: string): Promise<number | null> {
+    return (await this.#run<number | null>({ kind: 'coverage', pattern, log }))?.value ?? null
   }
 
   get isHealthy(): boolean {

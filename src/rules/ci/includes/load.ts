@@ -8,6 +8,7 @@ import { type Config, ConfigFault, mergeDeep, TOO_BIG } from '../yaml/values.js'
 import { type Include, readIncludes } from './entries.js'
 import { noLocalFile } from './failures.js'
 import { inputsOf, interpolate } from './inputs.js'
+import { keyOf } from './request-key.js'
 
 /** Answers so far, and the files that were parsed, from round to round. */
 export interface Round {
@@ -17,8 +18,6 @@ export interface Round {
 
 /** A fault that says which file it is about. */
 class IncludeFault extends ConfigFault {}
-
-export const keyOf = (request: IncludeRequest): string => JSON.stringify(request)
 
 /** What is still to be asked for; or the configuration with everything that it includes, the including file on top. */
 export type Loaded = { wanted: IncludeRequest[] } | { config: Config; includes: IncludeRequest[] }
