@@ -48,7 +48,9 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
   if (password === '' || text.includes('\0')) return DENIED
 
   if (lfs && isLfsToken(password)) return lfsCaller(ctx, password, address)
-  if (name === JOB_USER) return (await buildCaller(ctx, password)) ?? DENIED
+  // other tokens may come under this name, too
+  const build = name === JOB_USER ? await buildCaller(ctx, password) : null
+  if (build) return build
   const verdict = await verifyToken(ctx, password)
   if (verdict.ok) {
     const caller = tokenCaller(verdict)

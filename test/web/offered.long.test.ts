@@ -34,7 +34,9 @@ beforeAll(async () => {
 /** A private project with something on every page, of which each role has written some. */
 async function makeProject(): Promise<TestProject> {
   const { guest, reporter, developer, maintainer, owner } = cast
-  const files = { 'a.txt': 'one\ntwo\nthree\n', 'README.md': '# One' }
+  // of pushes nothing is run: the pipelines are those of statuses
+  const ci = `workflow: { rules: [{ if: '$CI_PIPELINE_SOURCE == "web"' }] }\njob: { script: x }\n`
+  const files = { 'a.txt': 'one\ntwo\nthree\n', 'README.md': '# One', '.gitlab-ci.yml': ci }
   const project = await aProject(t.ctx, { creator: owner, visibility: 'private', files, guest, reporter, developer, maintainer })
   const say = (path: string, body: object, who = owner) => t.api('post', `${project.path}${path}`, who).send(body).expect(201)
   for (const branch of ['topic', 'other'])
