@@ -221,8 +221,11 @@ describe('every block of the docs', () => {
       })
     },
     'docs/ci.md': async () => {
-      const [register, environment, pipeline, hook, status, ...none] = blocksOf('docs/ci.md') as [Block, Block, Block, Block, Block]
+      const [runner, register, environment, pipeline, hook, status, ...none] = blocksOf('docs/ci.md') as [Block, Block, Block, Block, Block, Block]
       expect(none).toEqual([])
+      // GitLab Runner is not here
+      const [made = ''] = runner.text.split('\n# 2.', 1)
+      expect(JSON.parse((await typed({ ...runner, text: made })).stdout)).toMatchObject({ token: expect.stringMatching(/^glrt-/) })
       expect(JSON.parse((await typed(register)).stdout)).toMatchObject({ application_name: 'Woodpecker', secret: expect.any(String) })
       expect(environment.text).toContain('WOODPECKER_GITLAB_CLIENT=<application_id>\n')
       expect(parse(pipeline.text).steps).toHaveLength(1)

@@ -485,7 +485,7 @@ describe('changes', () => {
     await push(project, { b: 'B\n' }, 'Third <i>file</i>')
     const second = await browser.open(`${at}/diffs`)
     expect([second.text.includes('There are new commits since your last look.'), second.$('.diff > details[open]').length]).toEqual([true, 2])
-    const since = await browser.open(second.$('#new_commits summary a').attr('href') as string)
+    const since = await browser.open(second.$('#new_commits .head a').attr('href') as string)
     expect(
       since
         .$('.diff')

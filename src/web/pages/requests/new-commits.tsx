@@ -24,13 +24,13 @@ interface NewCommitsProps {
 export function NewCommits({ view, subject, since, head, commits: { items, total }, children = 'What has changed since' }: NewCommitsProps) {
   const links = projectLinks(view, fullPathOf(subject.project))
   return (
-    <details class="box" id="new_commits" open={total <= 5}>
-      <summary class="head">
+    <section class="box" id="new_commits">
+      <p class="head">
         <span class="grow">
           There are new commits since {since}.{' '}
           <a href={`${view.links.prefix}${addressOf(subject)}/diffs?${new URLSearchParams({ start_sha: head })}`}>{children}</a>
         </span>
-      </summary>
+      </p>
       {items.length > 0 ? (
         <ul class="rows">
           {items.map((commit) => (
@@ -48,6 +48,6 @@ export function NewCommits({ view, subject, since, head, commits: { items, total
       ) : (
         <p class="note dim">The branch was moved to commits that it had before.</p>
       )}
-    </details>
+    </section>
   )
 }
