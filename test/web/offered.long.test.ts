@@ -183,6 +183,15 @@ const NOT_SENT = new Set(['POST P/-/hooks/:hook_id/test', 'POST P/-/replace/*', 
 
 /** Stand on pages of a project in another state alone, or are sent by scripts; their tests are those of their pages. */
 const SELDOM = [
+  'DELETE P/-/runners/:runner_id',
+  'POST P/-/runners/:runner_id/pause',
+  'POST P/-/runners/:runner_id/resume',
+  'POST P/-/jobs/:job_id/cancel',
+  'POST P/-/jobs/:job_id/erase',
+  'POST P/-/jobs/:job_id/play',
+  'POST P/-/jobs/:job_id/retry',
+  'POST P/-/pipelines/:pipeline_id/retry',
+  'POST P/-/merge_requests/:merge_request_iid/another_review',
   'POST P/-/commit/:sha/lines',
   'DELETE P/-/releases/:tag_name/links/:link_id',
   'POST P/-/issues/:issue_iid/discussions/:discussion_id/notes',
