@@ -753,7 +753,7 @@ describe('POST /projects/:id/repository/commits', () => {
     const before = await bytesRead()
     const { body } = await t.api('get', `${at(project)}?ref_name=main`, project.creator).expect(200)
     // the messages, the answer as it is received, and everything else
-    expect((await bytesRead()) - before).toBeLessThan(8 * 2_000_000 + 14_000_000)
+    expect((await bytesRead()) - before).toBeLessThan(8 * 2_000_000 + 24_000_000)
     expect(body).toHaveLength(8)
     for (const [n, listed] of body.entries()) {
       expect(listed.title).toBe(`Commit ${7 - n}`)
