@@ -1,7 +1,7 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { removeArtifacts } from '../services/ci/artifacts/store.js'
-import { endStaleBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
+import { endStaleBuilds, returnLostBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
 import { pushPipelines } from '../services/ci/create.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
@@ -51,6 +51,7 @@ export const kinds: AnyJob<Context>[] = [
   pushPipelines,
   removeArtifacts,
   endStaleBuilds,
+  returnLostBuilds,
   startDelayed,
   rebase,
   removeFiles,

@@ -13,6 +13,8 @@ const BATCH = 500
 const SILENT_S = 3_600
 /** Seconds beyond its own time after which a job has failed: its runner should have ended it. */
 const GRACE_S = 600
+/** Seconds without any sign after a job was given away: the answer was lost, or its runner ended; the job waits again. */
+const LOST_S = 300
 /** Seconds after which a job that no runner has taken has failed. */
 const PENDING_S = 86_400
 
@@ -39,6 +41,45 @@ export const endStaleBuilds = defineJob({
     for (const { job, pipeline } of found) await endBuild(ctx, pipeline, job, { state: 'failed', failure_reason: 'stuck_or_timeout_failure' })
   },
 })
+
+/** Every minute: jobs of whose runner nothing was ever heard wait again, with another token (CI-127). */
+export const returnLostBuilds = defineJob({
+  kind: 'return lost jobs',
+  input: z.object({}),
+  every: 60_000,
+  async run(ctx: Context) {
+    const lost = await ctx.db.write
+      .select({ job: builds.job_id, pipeline: commitStatuses.pipeline_id })
+      .from(builds)
+      .innerJoin(commitStatuses, eq(commitStatuses.id, builds.job_id))
+      .where(unheard(ctx))
+      .orderBy(asc(builds.seen_at))
+      .limit(BATCH)
+    for (const { job, pipeline } of lost) await waitAgain(ctx, pipeline, job)
+  },
+})
+
+/** The condition for jobs that were given away and of which nothing was heard since. */
+const unheard = (ctx: Pick<Context, 'now'>) =>
+  and(lt(builds.seen_at, ago(ctx, LOST_S)), eq(builds.seen_at, commitStatuses.started_at), eq(builds.trace_size, 0))
+
+async function waitAgain(ctx: Context, pipelineId: number, job: number): Promise<void> {
+  const changed = await ctx.db.transaction(async (tx) => {
+    const pipeline = await lockJobs(tx, pipelineId)
+    if (!pipeline) return null
+    const returned = await tx
+      .update(builds)
+      .set({ runner_id: null, digest: null, timeout: null, seen_at: null })
+      .from(commitStatuses)
+      .where(and(eq(builds.job_id, job), eq(commitStatuses.id, job), eq(commitStatuses.status, 'running'), unheard(ctx)))
+      .returning({ id: builds.job_id })
+    if (returned.length === 0) return null
+    await tx.update(commitStatuses).set({ status: 'pending', started_at: null }).where(eq(commitStatuses.id, job))
+    await enqueueBuilds(tx, pipeline, [job])
+    return { pipeline, status: await advance(ctx, tx, pipeline) }
+  })
+  if (changed) await announce(ctx, changed.pipeline, changed.status)
+}
 
 /** Every few seconds: begins delayed jobs whose time has come (CI-126). */
 export const startDelayed = defineJob({
