@@ -145,7 +145,8 @@ export const pendingBuilds = pgTable(
     protected: boolean().notNull(),
     tags: text().array().notNull(),
   },
-  (t) => [index('pending_builds_project_id_idx').on(t.project_id)],
+  // runners without the tags of very many jobs pass these over at once; entries that wait to be sorted in would be read by each
+  (t) => [index('pending_builds_project_id_idx').on(t.project_id), index('pending_builds_tags_idx').using('gin', t.tags).with({ fastupdate: false })],
 )
 
 /** The log of a job in pieces, by the offset of their first byte. */

@@ -1,0 +1,1 @@
+CREATE INDEX "pending_builds_tags_idx" ON "pending_builds" USING gin ("tags") WITH (fastupdate=false);
