@@ -50,3 +50,5 @@ export function killRounds(
 ): Promise<{ faults: string[]; figures: KillFigures }>
 /** Starts processes that keep cores busy until `end` is called or this process ends. */
 export function busyProcesses(count: number): { end(): void }
+/** Runs a statement in the Postgres of a data folder. */
+export function query(dataDir: string, text: string, values?: unknown[]): Promise<Record<string, string>[]>

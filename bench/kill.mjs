@@ -206,7 +206,7 @@ export async function rowsOf(server, text, values) {
 }
 
 /** The same in the Postgres of a data folder, which may be restarting after a kill. */
-async function query(dataDir, text, values) {
+export async function query(dataDir, text, values) {
   for (const until = Date.now() + PATIENCE; ; await sleep(100))
     try {
       return await rowsOf(running(dataDir).url, text, values)
@@ -274,7 +274,7 @@ async function killGit(dataDir) {
 }
 
 /** Kills a victim; true if this ends the service. */
-async function strike(victim, service, dataDir) {
+export async function strike(victim, service, dataDir) {
   if (victim === 'all') process.kill(-service.pid, 'SIGKILL')
   else if (victim === 'service') process.kill(service.pid, 'SIGKILL')
   else if (victim === 'git') await killGit(dataDir)
@@ -307,7 +307,7 @@ const isReady = ({ url }) =>
   })
 
 /** Resolves when all of the service responds again after a part of it was killed. */
-async function answers(service) {
+export async function answers(service) {
   for (const until = Date.now() + PATIENCE; Date.now() < until && !service.hasEnded(); ) {
     let inRow = 0
     while (inRow < CHECKS_IN_A_ROW && (await isReady(service))) inRow++
@@ -361,7 +361,7 @@ export function busyProcesses(count) {
 const WRITING = { least: 200, more: 1_300 }
 
 /** Starts the service, again if a start ends, which is a fault. */
-async function startAgain(dataDir, environment, figures) {
+export async function startAgain(dataDir, environment, figures) {
   for (let attempt = 1; ; attempt++)
     try {
       return await startService(dataDir, environment)

@@ -4,6 +4,7 @@ import { administration } from './parts/administration.mjs'
 import { archive } from './parts/archive.mjs'
 import { backend } from './parts/backend.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
+import { ci } from './parts/ci.mjs'
 import { codePages } from './parts/code-pages.mjs'
 import { commits } from './parts/commits.mjs'
 import { costs } from './parts/costs.mjs'
@@ -41,6 +42,7 @@ const PARTS = {
   'cherry-pick': cherryPick,
   archive,
   statuses,
+  ci,
   projects,
   forks,
   people,

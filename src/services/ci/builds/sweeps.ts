@@ -1,4 +1,4 @@
-import { and, asc, eq, isNotNull, lt, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, lt, not, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../../context.js'
 import { builds, commitStatuses, pendingBuilds } from '../../../db/schema/index.js'
@@ -31,7 +31,7 @@ export const endStaleBuilds = defineJob({
       .select({ job: builds.job_id, pipeline: commitStatuses.pipeline_id })
       .from(builds)
       .innerJoin(commitStatuses, eq(commitStatuses.id, builds.job_id))
-      .where(and(isNotNull(builds.seen_at), sql`(${lt(builds.seen_at, ago(ctx, SILENT_S))} or ${late})`))
+      .where(and(isNotNull(builds.seen_at), sql`(${lt(builds.seen_at, ago(ctx, SILENT_S))} or ${late})`, not(unheard(ctx))))
       .orderBy(asc(builds.seen_at))
       .limit(BATCH)
     const waiting = await ctx.db.write.execute<{ job: string; pipeline: string }>(sql`select p.job_id as job, s.pipeline_id as pipeline
@@ -61,7 +61,7 @@ export const returnLostBuilds = defineJob({
 
 /** The condition for jobs that were given away and of which nothing was heard since. */
 const unheard = (ctx: Pick<Context, 'now'>) =>
-  and(lt(builds.seen_at, ago(ctx, LOST_S)), eq(builds.seen_at, commitStatuses.started_at), eq(builds.trace_size, 0))
+  sql`(${lt(builds.seen_at, ago(ctx, LOST_S))} and ${eq(builds.seen_at, commitStatuses.started_at)} and ${eq(builds.trace_size, 0)})`
 
 async function waitAgain(ctx: Context, pipelineId: number, job: number): Promise<void> {
   const changed = await ctx.db.transaction(async (tx) => {

@@ -1,0 +1,226 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { answers, call, query, startAgain, strike, TOKEN } from './kill.mjs'
+
+const CONFIGURATION = `
+stages: [build, test]
+one: { stage: build, script: x }
+two: { stage: build, script: x }
+after one: { stage: test, script: x, needs: [one] }
+after all: { stage: test, script: x }
+`
+const JOBS = 4
+const RUNNERS = 3
+/** Milliseconds that jobs have to end after the last kill. */
+const PATIENCE = 180_000
+
+const need = (answer, status, what) => {
+  if (answer?.status !== status) throw new Error(`${what}: ${answer ? `${answer.status} ${JSON.stringify(answer.body)}` : 'no answer'}`)
+  return answer.body
+}
+
+/**
+ * A runner that keeps what it was told: jobs by id with their log, and whether their end was acknowledged. Now and then it
+ * drops a job, as if it had been killed: before the first line, or after some.
+ */
+class Runner {
+  constructor(url, token, known, fault) {
+    Object.assign(this, { url, token, known, fault, on: true })
+    this.ended = this.work()
+  }
+
+  /** The answer; null if there was none. */
+  async send(method, path, init) {
+    try {
+      const answer = await fetch(`${this.url()}/api/v4${path}`, { method, signal: AbortSignal.timeout(60_000), ...init })
+      const text = await answer.text()
+      return { status: answer.status, headers: answer.headers, body: /^\{/.test(text) ? JSON.parse(text) : null }
+    } catch {
+      return null
+    }
+  }
+
+  json(method, path, body) {
+    return this.send(method, path, { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  }
+
+  async work() {
+    while (this.on) {
+      const answer = await this.json('POST', '/jobs/request', { token: this.token, info: { features: {} } })
+      if (answer?.status === 201) await this.run(answer.body)
+      else await sleep(30)
+    }
+  }
+
+  async run({ id, token }) {
+    const before = this.known.get(id)
+    if (before && before.dropped !== 'unheard') this.fault(`job ${id} was given twice`)
+    const job = { token, log: '', acknowledged: 0, ended: false, dropped: null }
+    this.known.set(id, job)
+    const lines = 3 + Math.floor(Math.random() * 12)
+    const dropAt = Math.random() < 0.06 ? Math.floor(Math.random() * 2) * 2 : null
+    for (let line = 0; line < lines; line++) {
+      if (line === dropAt) {
+        job.dropped = line === 0 ? 'unheard' : 'silent'
+        return
+      }
+      job.log += `${id}: line ${line}\n`
+      if (!(await this.append(id, job))) return
+      await sleep(Math.random() * 40)
+    }
+    for (;;) {
+      const answer = await this.json('PUT', `/jobs/${id}`, { token, state: 'success' })
+      if (answer?.status === 200) break
+      if (answer?.status === 403) return this.fault(`job ${id} is refused at its end: ${answer.headers.get('job-status')}`)
+      await sleep(50)
+    }
+    job.ended = true
+  }
+
+  /** Sends what is new of a log until it is acknowledged. */
+  async append(id, job) {
+    while (job.acknowledged < job.log.length) {
+      const rest = job.log.slice(job.acknowledged)
+      const answer = await this.send('PATCH', `/jobs/${id}/trace`, {
+        headers: { 'job-token': job.token, 'content-type': 'text/plain', 'content-range': `${job.acknowledged}-${job.log.length - 1}` },
+        body: rest,
+      })
+      if (answer?.status === 202 || answer?.status === 416) {
+        const length = Number(/^0-(\d+)$/.exec(answer.headers.get('range') ?? '')?.[1])
+        if (length < job.acknowledged) this.fault(`the log of job ${id} has ${length} bytes of ${job.acknowledged} that were acknowledged`)
+        job.acknowledged = length
+      } else if (answer?.status === 403) {
+        this.fault(`a line of job ${id} is refused: ${answer.headers.get('job-status')}`)
+        return false
+      } else await sleep(50)
+    }
+    return true
+  }
+}
+
+/**
+ * Kills the service or a part of it at random moments while runners work, `rounds` times with the victims in turn. Resolves
+ * with the faults found: jobs lost, given twice or in a wrong state, and lines that are missing or doubled.
+ */
+export async function killCi(rounds, report, victims, { environment = {}, least = 200, more = 1_000 } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'roost-kill-'))
+  chmodSync(folder, 0o711)
+  const dataDir = join(folder, 'data')
+  const faults = []
+  const figures = { endedStarts: [] }
+  const known = new Map()
+  const pushed = []
+  let runners = []
+  let service = await startAgain(dataDir, environment, figures)
+  try {
+    const api = (method, path, body) => call(service.url, method, path, body)
+    const { id } = need(await api('POST', '/projects', { name: 'ci' }), 201, 'a project')
+    const commit = (file_path, content) =>
+      api('POST', `/projects/${id}/repository/commits`, { branch: 'main', commit_message: 'x', actions: [{ action: 'create', file_path, content }] })
+    pushed.push(need(await commit('.gitlab-ci.yml', CONFIGURATION), 201, 'the first commit').id)
+    for (let n = 0; n < RUNNERS; n++) {
+      const { token } = need(await api('POST', '/user/runners', { runner_type: 'instance_type' }), 201, 'a runner')
+      runners.push(
+        new Runner(
+          () => service.url,
+          token,
+          known,
+          (text) => faults.push(text),
+        ),
+      )
+    }
+    for (let round = 1; round <= rounds; round++) {
+      const victim = victims[(round - 1) % victims.length]
+      const found = faults.length
+      const until = Date.now() + least + Math.random() * more
+      const pushes = (async () => {
+        for (let n = 0; n < 2 && Date.now() < until; n++) {
+          const answer = await commit(`f${round}-${n}`, '')
+          if (answer?.status === 201) pushed.push(answer.body.id)
+        }
+      })()
+      await sleep(until - Date.now())
+      const gone = await strike(victim, service, dataDir)
+      if (!gone) await answers(service).catch((error) => faults.push(error.message))
+      if (gone || service.hasEnded()) {
+        await service.end()
+        service = await startAgain(dataDir, environment, figures)
+      }
+      await pushes
+      report(`round ${round} (${victim}): ${known.size} jobs given, ${faults.slice(found).join('; ') || 'nothing lost'}`)
+    }
+    await settle(api, dataDir, id, pushed.length)
+    for (const runner of runners) runner.on = false
+    await Promise.all(runners.map((runner) => runner.ended))
+    runners = []
+    faults.push(...(await look(service.url, api, id, pushed, known)), ...figures.endedStarts)
+    await service.end('SIGTERM')
+  } finally {
+    for (const runner of runners) runner.on = false
+    await service.end()
+    await Promise.all(runners.map((runner) => runner.ended))
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  return { faults, given: known.size }
+}
+
+const UNFINISHED = ['created', 'pending', 'running']
+
+/** Waits until all jobs have ended; of those that no runner speaks of any more, an hour passes at once. */
+async function settle(api, dataDir, project, pipelines) {
+  const silence = () =>
+    query(
+      dataDir,
+      `with silent as (update builds set seen_at = seen_at - interval '2 hours' where seen_at < now() - interval '10 seconds' returning job_id, seen_at)
+      update commit_statuses s set started_at = silent.seen_at from silent where s.id = silent.job_id and s.started_at = silent.seen_at + interval '2 hours'`,
+    )
+  for (const until = Date.now() + PATIENCE; ; await sleep(2_000)) {
+    await silence()
+    const open = []
+    for (const scope of UNFINISHED) open.push(...need(await api('GET', `/projects/${project}/jobs?scope[]=${scope}`), 200, 'the jobs'))
+    const { length } = need(await api('GET', `/projects/${project}/pipelines?per_page=100`), 200, 'the pipelines')
+    if (open.length === 0 && length >= Math.min(pipelines, 100)) return
+    if (Date.now() > until) throw new Error(`jobs do not end: ${open.map(({ id, name, status }) => `${id} ${name} ${status}`).join(', ')}`)
+  }
+}
+
+async function all(api, path) {
+  const found = []
+  for (let page = 1; ; page++) {
+    const rows = need(await api('GET', `${path}per_page=100&page=${page}`), 200, path)
+    found.push(...rows)
+    if (rows.length < 100) return found
+  }
+}
+
+/** What is wrong with pipelines, jobs and logs at the end. */
+async function look(url, api, project, pushed, known) {
+  const faults = []
+  const pipelines = await all(api, `/projects/${project}/pipelines?`)
+  for (const sha of pushed) {
+    const { length } = pipelines.filter((pipeline) => pipeline.sha === sha)
+    if (length !== 1) faults.push(`the push of ${sha} has ${length} pipelines`)
+  }
+  const jobs = await all(api, `/projects/${project}/jobs?`)
+  const extra = new Set(jobs.map(({ id }) => id))
+  for (const id of known.keys()) if (!extra.has(id)) faults.push(`job ${id} is gone`)
+  for (const pipeline of pipelines) {
+    const own = jobs.filter((job) => job.pipeline.id === pipeline.id)
+    if (own.length !== JOBS) faults.push(`pipeline ${pipeline.id} has ${own.length} jobs`)
+    const states = own.map(({ status }) => status)
+    const expected = states.every((status) => status === 'success') ? 'success' : 'failed'
+    if (pipeline.status !== expected) faults.push(`pipeline ${pipeline.id} is ${pipeline.status} with ${states}`)
+  }
+  for (const job of jobs) {
+    const record = known.get(job.id)
+    const expected = record ? (record.ended ? 'success' : 'failed') : 'skipped'
+    if (job.status !== expected) faults.push(`job ${job.id} ${job.name} is ${job.status}, not ${expected}`)
+    if (!record) continue
+    const answer = await fetch(`${url}/api/v4/projects/${project}/jobs/${job.id}/trace`, { headers: { 'private-token': TOKEN } })
+    const log = await answer.text()
+    if (log !== record.log) faults.push(`the log of job ${job.id} is ${JSON.stringify(log)}, not ${JSON.stringify(record.log)}`)
+  }
+  return faults
+}
