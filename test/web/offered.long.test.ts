@@ -122,10 +122,13 @@ function formsOn(page: string, $: CheerioAPI, project: TestProject): Offered[] {
     })
 }
 
-/** The forms of a project that a role is offered, each with the first page that has it: all, or until these are found. */
-async function offeredTo(role: Role, project: TestProject, wanted?: string[]): Promise<Map<string, Offered>> {
+/**
+ * The forms of a project that a role is offered, each with the first page that has it: all, or until these are found. It
+ * begins with the pages that are likely to have them.
+ */
+async function offeredTo(role: Role, project: TestProject, wanted?: string[], likely: string[] = []): Promise<Map<string, Offered>> {
   const seen = new Set<string>()
-  const queue = pages
+  const all = pages
     .filter(({ at }) => at.startsWith('P'))
     .map(({ at }) =>
       at
@@ -133,6 +136,7 @@ async function offeredTo(role: Role, project: TestProject, wanted?: string[]): P
         .replace(/:[a-z_]+(\([^)]*\))?/g, (name) => (name === ':sha' ? 'topic' : '1'))
         .replace('*', 'main/a.txt'),
     )
+  const queue = [...likely, ...all]
   const found = new Map<string, Offered>()
   for (let path = queue.shift(); path !== undefined && seen.size < 1_500 && !wanted?.every((name) => found.has(name)); path = queue.shift()) {
     if (seen.has(path)) continue
@@ -315,7 +319,8 @@ it('forms are offered to those whom the API allows what they do, and to no other
     let places: Map<string, Offered>
     const renew = async (wanted: string[]) => {
       fresh = await makeProject()
-      places = await offeredTo(role, fresh, wanted)
+      const likely = wanted.map((name) => String(offered[role].get(name)?.page).replace(`/${project.fullPath}`, `/${fresh.fullPath}`))
+      places = await offeredTo(role, fresh, wanted, likely)
     }
     const send = async (name: string) => {
       const page = places.get(name)?.page
