@@ -3,6 +3,8 @@ import type { AnyJob } from '../jobs/kinds.js'
 import { removeArtifacts } from '../services/ci/artifacts/store.js'
 import { endStaleBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
 import { pushPipelines } from '../services/ci/create.js'
+import { stopDueEnvironments, stopReviews } from '../services/ci/environments/stop.js'
+import { assignFreeResources, assignResource } from '../services/ci/resource-groups/assign.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
@@ -52,6 +54,10 @@ export const kinds: AnyJob<Context>[] = [
   removeArtifacts,
   endStaleBuilds,
   startDelayed,
+  assignResource,
+  assignFreeResources,
+  stopDueEnvironments,
+  stopReviews,
   rebase,
   removeFiles,
   removeFormerRepositories,

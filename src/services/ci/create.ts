@@ -16,9 +16,11 @@ import { getUser } from '../identity/users.js'
 import { protectionsOf } from '../repository/protection.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { advance, lockJobs } from './builds/advance.js'
+import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
 import { predefinedVariables } from './predefined.js'
+import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { storedVariables } from './variables.js'
 
 /** What a pipeline is made for. */
@@ -47,17 +49,8 @@ interface Planned {
   nothing: boolean
 }
 
-/** Keywords that are understood and not done yet: a job that has one is refused, so that nothing is ignored (CI-100). */
-function unsupported(job: PlannedJob): string[] {
-  const used = [
-    job.trigger && 'trigger',
-    job.environment && 'environment',
-    job.resource_group && 'resource_group',
-    job.release && 'release',
-    job.external_needs.length > 0 && 'needs:project',
-  ]
-  return used.flatMap((keyword) => (keyword ? [`jobs:${job.name} ${keyword} is not supported by this server`] : []))
-}
+/** What is wrong with a planned job, whose names are known now. */
+const jobFaults = (job: PlannedJob): string[] => [...environmentFaults(job), ...resourceGroupFaults(job)]
 
 /** The most paths of a change that `changes` is compared with; beyond it holds. */
 const MAX_CHANGED = 10_000
@@ -99,7 +92,7 @@ async function planFor(
     changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, given) : null,
     tree: compiled.reads.exists ? await pathsOf(ctx, own) : null,
   })
-  const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(unsupported)
+  const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(jobFaults)
   return { compiled, plan: planned, errors, nothing: planned.is_filtered || planned.is_empty }
 }
 
@@ -195,6 +188,7 @@ const becomeHead = (tx: Transaction, { id, project_id, ref, sha, tag }: typeof p
 const ROWS = 500
 
 async function insertJobs(tx: Transaction, pipeline: typeof pipelines.$inferSelect, user: number, jobs: PlannedJob[], now: Date): Promise<void> {
+  const groups = await insertResourceGroups(tx, pipeline.project_id, jobs)
   for (let at = 0; at < jobs.length; at += ROWS) {
     const part = jobs.slice(at, at + ROWS)
     const rows = await tx
@@ -204,7 +198,7 @@ async function insertJobs(tx: Transaction, pipeline: typeof pipelines.$inferSele
           project_id: pipeline.project_id,
           pipeline_id: pipeline.id,
           user_id: user,
-          kind: 'build' as const,
+          kind: job.kind,
           name: job.name,
           stage: job.stage,
           stage_index: job.stage_index,
@@ -220,8 +214,11 @@ async function insertJobs(tx: Transaction, pipeline: typeof pipelines.$inferSele
         job_id: ids.get(definition.name) as number,
         definition,
         needs: definition.needs?.map(({ job }) => job) ?? null,
+        resource_group_id: definition.resource_group === null ? null : (groups.get(definition.resource_group) ?? null),
       })),
     )
+    const inserted = part.map((definition) => ({ id: ids.get(definition.name) as number, definition }))
+    await insertDeployments(tx, pipeline, inserted, user, now)
   }
 }
 

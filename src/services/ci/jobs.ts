@@ -47,14 +47,20 @@ export interface JobFilter extends Paging, Keyset {
   /** The newest first, as in the list of a project. */
   newestFirst?: boolean | undefined
   pipeline_id?: number | undefined
+  ids?: number[] | undefined
+  /** Only jobs that trigger a pipeline; they are left out by default. */
+  bridges?: boolean | undefined
 }
 
 const FILTERS = {
   scope: { where: (states) => sql`${commitStatuses.status} = any(${states})`, value: ({ scope }) => (scope?.length ? scope : undefined) },
   pipeline_id: { where: (id) => eq(commitStatuses.pipeline_id, id), value: ({ pipeline_id }) => pipeline_id },
+  ids: { where: (ids) => sql`${commitStatuses.id} = any(${ids}::bigint[])`, value: ({ ids }) => ids },
+  jobs: { where: () => sql`${commitStatuses.kind} <> 'bridge'`, value: ({ bridges }) => (bridges === undefined ? true : undefined) },
+  bridges: { where: () => sql`${commitStatuses.kind} = 'bridge'`, value: ({ bridges }) => bridges || undefined },
   latest: { where: () => sql`${commitStatuses.latest}`, value: ({ include_retried }) => (include_retried ? undefined : true) },
   ...rowFilters(commitStatuses.id),
-} satisfies Filters<JobFilter & { latest?: boolean }, 'latest' | FilterNames<JobFilter, 'include_retried' | 'newestFirst'>>
+} satisfies Filters<JobFilter & { latest?: boolean; jobs?: boolean }, 'latest' | 'jobs' | FilterNames<JobFilter, 'include_retried' | 'newestFirst'>>
 
 /** One job, or the latest ones that match the filters. */
 type Shape = 'one' | { filters: (keyof typeof FILTERS)[]; newestFirst: boolean }
@@ -154,6 +160,13 @@ export async function listJobs(ctx: Context, subject: ProjectSubject, filter: Jo
 export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pipelineId: number, filter: JobFilter): Promise<Page<JobRecord>> {
   await getPipeline(ctx, subject, pipelineId)
   return listJobs(ctx, subject, { ...filter, pipeline_id: pipelineId })
+}
+
+/** Jobs of a project by their ids; those that are not there are left out. */
+export async function jobsByIds(ctx: Context, subject: ProjectSubject, ids: number[]): Promise<Map<number, JobRecord>> {
+  if (ids.length === 0) return new Map()
+  const { items } = await listJobs(ctx, subject, { ids, include_retried: true, bridges: false, page: 1, per_page: ids.length })
+  return new Map(items.map((job) => [job.status.id, job]))
 }
 
 /** One job: any status, including replaced ones (PL-11). */

@@ -10,6 +10,7 @@ import { unsealed } from '../../core/unsealed.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import { pipelineVariablePurpose } from '../create.js'
+import { environmentVariables, recordAddress } from '../environments/of-jobs.js'
 import { predefinedVariables } from '../predefined.js'
 import type { Runner } from '../runners/runners.js'
 import { storedVariables } from '../variables.js'
@@ -77,6 +78,7 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   const predefined = [
     ...predefinedVariables(ctx, { ...pipeline, project, commit, user: actorOf(user), pipeline }),
     ...jobVariables(ctx, record, runner),
+    ...environmentVariables(definition),
   ]
   const secret: Variable[] = [
     { key: 'CI_JOB_TOKEN', value: taken.token },
@@ -101,6 +103,7 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...overriding]).values()])
   const values = valuesOf(all)
   const expand = (text: string) => expandVariables(text, values)
+  await recordAddress(ctx, job.id, definition, expand)
   const variables: SentVariable[] = all.map(({ key, value, file, raw }) => ({
     key,
     value,
