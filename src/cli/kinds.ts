@@ -1,6 +1,8 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { removeArtifacts } from '../services/ci/artifacts/store.js'
+import { cancelChildren, mirrorPipeline, sweepBridges } from '../services/ci/bridges/mirror.js'
+import { triggerPipeline } from '../services/ci/bridges/trigger.js'
 import { endStaleBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
 import { pushPipelines } from '../services/ci/create.js'
 import { stopDueEnvironments, stopReviews } from '../services/ci/environments/stop.js'
@@ -54,6 +56,10 @@ export const kinds: AnyJob<Context>[] = [
   removeArtifacts,
   endStaleBuilds,
   startDelayed,
+  triggerPipeline,
+  mirrorPipeline,
+  cancelChildren,
+  sweepBridges,
   assignResource,
   assignFreeResources,
   stopDueEnvironments,

@@ -61,7 +61,6 @@ describe('a resource group', () => {
     await t.ctx.jobs.drain()
     expect(await jobs(project)).toEqual(['3 waiting_for_resource', '2 pending', '1 canceled'])
     await t.api('delete', `${project.path}/pipelines/${idOf(2).pipeline.id}`, project.creator).expect(204)
-    await assignFreeResources.run(t.ctx, {}, { id: 0, number: 1, signal: AbortSignal.timeout(60_000) })
     await t.ctx.jobs.drain()
     await endNext(runner)
     expect(await jobs(project)).toEqual(['3 success', '1 canceled'])

@@ -10,11 +10,12 @@ import { builds, commitStatuses, mergeRequests, pipelines, pipelineVariables } f
 import { Failure, nullOnFailure } from '../../failures.js'
 import { type Commit, type Oid, ZERO } from '../../git/types.js'
 import { defineJob } from '../../jobs/kinds.js'
-import type { CompiledConfig, PipelineSource, Plan, PlannedJob, Variable } from '../../rules/ci/types.js'
+import type { CompiledConfig, InputValue, PipelineSource, Plan, PlannedJob, Variable } from '../../rules/ci/types.js'
 import { nextIid } from '../core/iids.js'
 import { getUser } from '../identity/users.js'
 import { protectionsOf } from '../repository/protection.js'
 import { repositoryOf } from '../repository/repositories.js'
+import { type ChildConfig, withFiles } from './bridges/config.js'
 import { advance, lockJobs } from './builds/advance.js'
 import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
@@ -37,6 +38,13 @@ export interface NewPipeline {
   made_by: number | null
   /** Whether a configuration without jobs, or with faults, makes none (API), or a failed one (pushes). */
   strict: boolean
+  /** The job of another pipeline that makes it, and the first of the pipelines that lead to it. */
+  bridge_id?: number
+  root_id?: number
+  /** Instead of the file of the project: of a child pipeline. */
+  config?: ChildConfig | undefined
+  /** For `spec: inputs` of the file. */
+  inputs?: Record<string, InputValue> | undefined
 }
 
 /** What is planned for a pipeline, or why there is none. */
@@ -74,12 +82,17 @@ async function planFor(
   const none = (error: string, nothing: boolean): Planned => ({ compiled: null, plan: null, errors: [error], nothing })
   const { project } = subject
   const own = { subject, commit: commit.oid }
-  const text = await readOwnFile(ctx, own, configurationPath(project))
+  const text = given.config ? given.config.text : await readOwnFile(ctx, own, configurationPath(project))
   if (text === null) return none('Missing CI config file', true)
   if (text === undefined) return none('The CI config file is too large', false)
   const predefined = predefinedVariables(ctx, { ...given, project, commit, user: caller.user, pipeline: null, protected: isProtected })
   const overriding = [...(await storedVariables(ctx, project, isProtected)), ...given.variables]
-  const compiled = await ctx.cpu.ci.compile(text, { variables: [...predefined, ...overriding] }, includeResolver(ctx, caller, own))
+  const resolver = includeResolver(ctx, caller, own)
+  const compiled = await ctx.cpu.ci.compile(
+    text,
+    { variables: [...predefined, ...overriding], ...(given.inputs && { inputs: given.inputs }) },
+    given.config ? withFiles(given.config.files, resolver) : resolver,
+  )
   if (compiled.errors.length > 0) return { compiled, plan: null, errors: compiled.errors, nothing: false }
   const planned = await ctx.cpu.ci.plan(compiled, {
     source: given.source,
@@ -133,6 +146,8 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
             before_sha: given.before_sha,
             protected: isProtected,
             made_by: given.made_by,
+            bridge_id: given.bridge_id ?? null,
+            root_id: given.root_id ?? null,
             status: errors.length > 0 ? 'failed' : skipped ? 'skipped' : 'created',
             yaml_errors: errors.length > 0 ? errors.join('\n') : null,
             stages: compiled && planned ? planned.stages : [],
@@ -150,7 +165,7 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
             file: file ?? false,
           })),
         )
-      await becomeHead(tx, row)
+      if (row.source !== 'parent_pipeline') await becomeHead(tx, row)
       if (jobs.length === 0) return [row.id, { ...row, status: 'created' as const }, row.status] as const
       await insertJobs(tx, row, caller.user.id, jobs, now)
       const locked = await lockJobs(tx, row.id)

@@ -32,6 +32,11 @@ export interface JobRecord {
 
 /** What a job for a runner has beside what statuses have. */
 export interface BuildFacts {
+  /** It triggers a pipeline, and no runner takes it. */
+  isBridge: boolean
+  /** What it waits for, by name; null: all earlier stages. */
+  needs: string[] | null
+  environment: string | null
   tags: string[]
   trace_size: number
   erased_at: Date | null
@@ -88,7 +93,13 @@ const selectJobs = statement('jobs', (db, shape: Shape) => {
       stage_index: commitStatuses.stage_index,
       latest: commitStatuses.latest,
       pipeline: { ...basicColumns, tag: pipelines.tag },
-      build: { definition: builds.definition, trace_size: builds.trace_size, erased_at: builds.erased_at, scheduled_at: builds.scheduled_at },
+      build: {
+        definition: builds.definition,
+        needs: builds.needs,
+        trace_size: builds.trace_size,
+        erased_at: builds.erased_at,
+        scheduled_at: builds.scheduled_at,
+      },
       runner: runners,
       total: decoded(sql<number>`${page.total}`, Number),
     })
@@ -125,7 +136,9 @@ async function buildsOf(ctx: Context, rows: Row[]): Promise<(BuildFacts | null)[
   return rows.map(({ build, runner, status }) => {
     if (!build) return null
     const { definition, ...facts } = build
-    return { ...facts, tags: definition.tags, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
+    const { kind, tags, environment } = definition
+    const about = { isBridge: kind === 'bridge', environment: environment?.name ?? null }
+    return { ...facts, ...about, tags, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
   })
 }
 

@@ -11,3 +11,6 @@ export const triggering = { kind: 'trigger a pipeline', input: z.object({ job: z
 
 /** Brings the job that has triggered a pipeline up to date with it (`bridges/mirror.ts`). */
 export const mirroring = { kind: 'mirror a triggered pipeline', input: z.object({ pipeline: z.int() }) }
+
+/** Cancels the child pipelines of a job, or of all jobs of a pipeline (`bridges/mirror.ts`). */
+export const canceling = { kind: 'cancel child pipelines', input: z.object({ job: z.int().optional(), pipeline: z.int().optional() }) }

@@ -25,6 +25,12 @@ const REASONS = new Set([
   'trace_size_exceeded',
   'builds_disabled',
   'user_blocked',
+  'downstream_bridge_project_not_found',
+  'insufficient_bridge_permissions',
+  'downstream_pipeline_creation_failed',
+  'reached_max_descendant_pipelines_depth',
+  'reached_max_pipeline_hierarchy_size',
+  'pipeline_loop_detected',
 ])
 
 /** What a runner says about the end of a job. */

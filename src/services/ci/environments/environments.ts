@@ -12,7 +12,7 @@ import { forbidden, invalidRecord, notFound } from '../../../failures.js'
 import type { Keyset } from '../../../lib/keyset.js'
 import { isUrl } from '../../../lib/url.js'
 import { environmentNameFault, environmentSlug, type Tier, tierOf } from '../../../rules/ci/environments.js'
-import { type AuditAction, audit, changesOf } from '../../core/audit.js'
+import { type AuditAction, type Audited, audit, changesOf } from '../../core/audit.js'
 import { createdNow } from '../../core/created-now.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../../core/page.js'
 
@@ -77,15 +77,12 @@ function check({ name, external_url: url }: EnvironmentAttributes): void {
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/** Audits what was done with an environment, which belongs to its project. */
-export const auditEnvironment = (
-  ctx: Context,
-  tx: Transaction,
+/** What was done with an environment, for the audit log: it belongs to its project. */
+export const auditedEnvironment = (
   { project }: Pick<ProjectSubject, 'project'>,
   action: Extract<AuditAction, `environment_${string}`>,
   changes: Record<string, unknown>,
-  actorId?: number,
-) => audit(ctx, tx, { action, target: { type: 'project', id: project.id, name: fullPathOf(project) }, changes, actorId })
+): Audited => ({ action, target: { type: 'project', id: project.id, name: fullPathOf(project) }, changes })
 
 /** Makes an environment by hand (CI-284). */
 export async function createEnvironment(
@@ -98,7 +95,7 @@ export async function createEnvironment(
     () =>
       ctx.db.transaction(async (tx) => {
         const made = await insertEnvironment(ctx, tx, subject.project.id, given)
-        await auditEnvironment(ctx, tx, subject, 'environment_created', { name: made.name })
+        await audit(ctx, tx, auditedEnvironment(subject, 'environment_created', { name: made.name }))
         return made
       }),
     TAKEN,
@@ -159,7 +156,8 @@ export async function updateEnvironment(ctx: Context, subject: ProjectSubject, i
           .returning()
         if (!after) throw notFound('Environment')
         const changes = changesOf(before, columns)
-        if (Object.keys(changes).length > 0) await auditEnvironment(ctx, tx, subject, 'environment_updated', { environment: before.name, ...changes })
+        if (Object.keys(changes).length > 0)
+          await audit(ctx, tx, auditedEnvironment(subject, 'environment_updated', { environment: before.name, ...changes }))
         return after
       }),
     TAKEN,
@@ -172,6 +170,6 @@ export async function deleteEnvironment(ctx: Context, subject: ProjectSubject, i
   if (state !== 'stopped') throw forbidden()
   await ctx.db.transaction(async (tx) => {
     await tx.delete(environments).where(eq(environments.id, id))
-    await auditEnvironment(ctx, tx, subject, 'environment_deleted', { name })
+    await audit(ctx, tx, auditedEnvironment(subject, 'environment_deleted', { name }))
   })
 }

@@ -9,9 +9,10 @@ import { ZERO } from '../../../git/types.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { isComplete } from '../../../rules/ci/states.js'
 import type { PlannedJob } from '../../../rules/ci/types.js'
+import { audit } from '../../core/audit.js'
 import { getUser } from '../../identity/users.js'
 import { playJob, retryJob } from '../builds/actions.js'
-import { auditEnvironment, type Environment, getEnvironment } from './environments.js'
+import { auditedEnvironment, type Environment, getEnvironment } from './environments.js'
 
 /** Environments that one run looks at. */
 const BATCH = 100
@@ -66,7 +67,7 @@ export async function stopEnvironment(
       const open = sql`exists (select 1 from ${commitStatuses} s where s.id = ${runs} and s.status not in ('success', 'failed', 'canceled', 'skipped'))`
       await tx.update(environments).set({ state: 'stopping', stop_job_id: runs, auto_stop_at: null, updated_at: now }).where(and(going, open))
     }
-    await auditEnvironment(ctx, tx, subject, 'environment_stopped', { name: environment.name }, caller.user.id)
+    await audit(ctx, tx, { ...auditedEnvironment(subject, 'environment_stopped', { name: environment.name }), actorId: caller.user.id })
   })
   return getEnvironment(ctx, subject, id)
 }
