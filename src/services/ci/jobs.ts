@@ -9,6 +9,7 @@ import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
 import type { Keyset } from '../../lib/keyset.js'
+import type { JobEnvironment } from '../../rules/ci/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -36,7 +37,7 @@ export interface BuildFacts {
   isBridge: boolean
   /** What it waits for, by name; null: all earlier stages. */
   needs: string[] | null
-  environment: string | null
+  environment: Pick<JobEnvironment, 'name' | 'action'> | null
   tags: string[]
   trace_size: number
   erased_at: Date | null
@@ -137,7 +138,7 @@ async function buildsOf(ctx: Context, rows: Row[]): Promise<(BuildFacts | null)[
     if (!build) return null
     const { definition, ...facts } = build
     const { kind, tags, environment } = definition
-    const about = { isBridge: kind === 'bridge', environment: environment?.name ?? null }
+    const about = { isBridge: kind === 'bridge', environment: environment && { name: environment.name, action: environment.action } }
     return { ...facts, ...about, tags, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
   })
 }

@@ -1,11 +1,11 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { totalCount } from '../../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../../db/filters.js'
 import { onlyRow } from '../../../db/only-row.js'
-import { environments } from '../../../db/schema/index.js'
+import { deployments, environments } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
 import { unlessUniqueViolation } from '../../../db/unique-violation.js'
 import { forbidden, invalidRecord, notFound } from '../../../failures.js'
@@ -172,4 +172,26 @@ export async function deleteEnvironment(ctx: Context, subject: ProjectSubject, i
     await tx.delete(environments).where(eq(environments.id, id))
     await audit(ctx, tx, auditedEnvironment(subject, 'environment_deleted', { name }))
   })
+}
+
+/** Environments that the page of a merge request links to. */
+const MAX_LINKED = 5
+
+/** The available environments with an address to which a branch was deployed last, by name. */
+export async function environmentsOfBranch(ctx: Context, { project }: ProjectSubject, branch: string): Promise<Environment[]> {
+  const { rows } = await ctx.db.write.execute<{ id: string }>(sql`select e.id from ${environments} e
+    join lateral (select d.ref, d.tag from ${deployments} d where d.environment_id = e.id and d.status = 'success'
+      order by d.finished_at desc, d.id desc limit 1) d on d.ref = ${branch} and not d.tag
+    where e.project_id = ${project.id} and e.state <> 'stopped' and e.external_url is not null order by e.name limit ${MAX_LINKED}`)
+  if (rows.length === 0) return []
+  return ctx.db.write
+    .select()
+    .from(environments)
+    .where(
+      inArray(
+        environments.id,
+        rows.map(({ id }) => Number(id)),
+      ),
+    )
+    .orderBy(asc(environments.name))
 }

@@ -81,7 +81,8 @@ async function startJob(
 ): Promise<number | null> {
   if (!subject.can('update_build')) return null
   if (status === 'manual' || status === 'scheduled') return nullOnFailure(playJob(ctx, subject, caller, id, []))
-  if (status === 'skipped') return null
+  // it was skipped, or its turn has not come
+  if (status === 'skipped' || status === 'created') return null
   return isComplete(status) ? nullOnFailure(retryJob(ctx, subject, caller, id)) : id
 }
 
