@@ -74,7 +74,6 @@ export const sweepBridges = defineJob({
   kind: 'go on with trigger jobs',
   input: z.object({}),
   every: 60_000,
-  slots: 'upkeep',
   async run(ctx: Context) {
     const { rows } = await ctx.db.write.execute<{
       id: string

@@ -98,7 +98,6 @@ export const stopDueEnvironments = defineJob({
   kind: 'stop due environments',
   input: z.object({}),
   every: 60_000,
-  slots: 'upkeep',
   async run(ctx: Context) {
     const { rows } = await ctx.db.write.execute<{ id: string; project: string; user: string | null }>(sql`select e.id, e.project_id as project,
         (select d.user_id from ${deployments} d where d.environment_id = e.id and d.status = 'success' order by d.finished_at desc, d.id desc limit 1) as user

@@ -78,7 +78,6 @@ export const assignFreeResources = defineJob({
   kind: 'assign free resources',
   input: z.object({}),
   every: 60_000,
-  slots: 'upkeep',
   async run(ctx: Context) {
     const { rows } = await ctx.db.write.execute<{ id: string }>(sql`select distinct g.id from ${commitStatuses} s
       join ${builds} b on b.job_id = s.id join ${resourceGroups} g on g.id = b.resource_group_id
