@@ -132,6 +132,14 @@ const READS = {
   'GET /projects/:id/jobs/:job_id/artifacts/:artifact_path': () => ({ fill: { artifact_path: 'a' } }),
   'GET /projects/:id/jobs/artifacts/:ref_name/download': () => ({ fill: { ref_name: 'main' }, query: '?job=test' }),
   'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
+  'GET /projects/:id/pipelines/:pipeline_id/bridges': '',
+  'GET /projects/:id/environments': '',
+  'GET /projects/:id/environments/:environment_id': async (k) => ({ fill: await newEnvironment(k) }),
+  'GET /projects/:id/deployments': '',
+  'GET /projects/:id/deployments/:deployment_id': async (k) => ({ fill: await newDeployment(k) }),
+  'GET /projects/:id/resource_groups': '',
+  'GET /projects/:id/resource_groups/:key': async (k) => ({ fill: await newResourceGroup(k) }),
+  'GET /projects/:id/resource_groups/:key/upcoming_jobs': async (k) => ({ fill: await newResourceGroup(k) }),
   'GET /runners': '',
   'GET /runners/all': '',
   'GET /runners/:id': async (k) => ({ fill: { id: (await newRunner(k)).id } }),
@@ -338,6 +346,25 @@ async function newJob(k) {
   const { id: pipeline_id } = await k.post('/projects/:id/pipeline', { ref: `ci${k.n}` })
   const [{ id: job_id }] = await k.get('/projects/:id/pipelines/:pipeline_id/jobs', { pipeline_id })
   return { pipeline_id, job_id, ref: `ci${k.n}` }
+}
+const newEnvironment = async ({ post, n }) => ({ environment_id: (await post('/projects/:id/environments', { name: `environment ${n}` })).id })
+async function stoppedEnvironment(k) {
+  const made = await newEnvironment(k)
+  await k.post('/projects/:id/environments/:environment_id/stop', {}, made)
+  return made
+}
+const deployment = async ({ get, n }, status) => {
+  const [{ id: sha }] = await get('/projects/:id/repository/commits', {})
+  return { environment: `environment ${n}`, sha, ref: 'main', status }
+}
+const newDeployment = async (k) => ({ deployment_id: (await k.post('/projects/:id/deployments', await deployment(k, 'failed'))).id })
+/** A resource group, of a job that waits for somebody. */
+async function newResourceGroup(k) {
+  const job = 'job: { script: x, when: manual, resource_group: $CI_COMMIT_REF_NAME }\n'
+  const actions = [{ action: 'create', file_path: '.gitlab-ci.yml', content: job }]
+  await k.post('/projects/:id/repository/commits', { branch: `group${k.n}`, start_branch: 'main', commit_message: `group ${k.n}`, actions })
+  await k.post('/projects/:id/pipeline', { ref: `group${k.n}` })
+  return { key: `group${k.n}` }
 }
 async function canceledJob(k) {
   const made = await newJob(k)
@@ -689,6 +716,14 @@ const WRITES = {
   'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
   'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
   'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /projects/:id/environments': ({ n }) => ({ body: { name: `environment ${n}`, external_url: 'https://example.com' } }),
+  'PUT /projects/:id/environments/:environment_id': async (k) => ({ fill: await newEnvironment(k), body: { external_url: 'https://example.com' } }),
+  'DELETE /projects/:id/environments/:environment_id': async (k) => ({ fill: await stoppedEnvironment(k) }),
+  'POST /projects/:id/environments/:environment_id/stop': async (k) => ({ fill: await newEnvironment(k) }),
+  'POST /projects/:id/deployments': async (k) => ({ body: await deployment(k, 'success') }),
+  'PUT /projects/:id/deployments/:deployment_id': async (k) => ({ fill: await newDeployment(k), body: { status: 'success' } }),
+  'DELETE /projects/:id/deployments/:deployment_id': async (k) => ({ fill: await newDeployment(k) }),
+  'PUT /projects/:id/resource_groups/:key': async (k) => ({ fill: await newResourceGroup(k), body: { process_mode: 'oldest_first' } }),
   'POST /runners': async ({ post, n }) => ({ body: { token: (await post('/runners/reset_registration_token')).token, description: `runner ${n}` } }),
   'POST /runners/verify': async (k) => ({ body: { token: (await newRunner(k)).token } }),
   'DELETE /runners': async (k) => ({ body: { token: (await newRunner(k)).token } }),

@@ -1,5 +1,6 @@
 import type { EventListeners } from '../context.js'
 import { enqueuePipelines } from '../services/ci/create.js'
+import { enqueueStops } from '../services/ci/environments/stop.js'
 import { skipPipelines } from '../services/ci/pipelines.js'
 import { processCommitMessages } from '../services/issuables/commit-messages.js'
 import { addFailureTodos, mergeAfterPipeline } from '../services/issuables/merge-requests/merging/on-status.js'
@@ -13,7 +14,7 @@ const updateMergeRequests: EventListeners['push'][number] = async (ctx, event) =
 
 /** The listeners of each event, from lower rooms to higher ones. */
 export const eventListeners: EventListeners = {
-  push: [updateMergeRequests, processCommitMessages, enqueuePipelines],
+  push: [updateMergeRequests, processCommitMessages, enqueuePipelines, enqueueStops],
   status: [addFailureTodos, mergeAfterPipeline],
   memberRemoved: [unassignFormerMember],
 }

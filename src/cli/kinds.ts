@@ -1,8 +1,12 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { removeArtifacts } from '../services/ci/artifacts/store.js'
+import { cancelChildren, mirrorPipeline, sweepBridges } from '../services/ci/bridges/mirror.js'
+import { triggerPipeline } from '../services/ci/bridges/trigger.js'
 import { endStaleBuilds, returnLostBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
 import { pushPipelines } from '../services/ci/create.js'
+import { stopDueEnvironments, stopReviews } from '../services/ci/environments/stop.js'
+import { assignFreeResources, assignResource } from '../services/ci/resource-groups/assign.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
@@ -53,6 +57,14 @@ export const kinds: AnyJob<Context>[] = [
   endStaleBuilds,
   returnLostBuilds,
   startDelayed,
+  triggerPipeline,
+  mirrorPipeline,
+  cancelChildren,
+  sweepBridges,
+  assignResource,
+  assignFreeResources,
+  stopDueEnvironments,
+  stopReviews,
   rebase,
   removeFiles,
   removeFormerRepositories,

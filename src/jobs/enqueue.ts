@@ -23,6 +23,9 @@ export interface JobOptions {
   priority?: Priority | undefined
 }
 
+/** What is known of a job where it is enqueued. */
+type Enqueued<Input extends z.ZodType> = Pick<Job<never, Input>, 'kind' | 'input' | 'priority' | 'perLane'>
+
 /** A row to insert into `jobs`. */
 export interface NewJob extends JobOptions {
   kind: string
@@ -36,7 +39,7 @@ export interface NewJob extends JobOptions {
  */
 export const enqueue = <Input extends z.ZodType>(
   db: Transaction | Database,
-  job: Job<never, Input>,
+  job: Enqueued<Input>,
   input: z.input<Input>,
   options: JobOptions = {},
 ): Promise<void> => insertJobs(db, [newJob(job, input, options)])
@@ -44,7 +47,7 @@ export const enqueue = <Input extends z.ZodType>(
 /** Enqueues any number of jobs of one kind in one statement. */
 export const enqueueAll = <Input extends z.ZodType>(
   db: Transaction | Database,
-  job: Job<never, Input>,
+  job: Enqueued<Input>,
   all: ({ input: z.input<Input> } & JobOptions)[],
 ): Promise<void> =>
   insertJobs(
@@ -53,7 +56,7 @@ export const enqueueAll = <Input extends z.ZodType>(
   )
 
 /** A job for `insertStatement`. */
-export const newJob = <Input extends z.ZodType>(job: Job<never, Input>, payload: z.input<Input>, options: JobOptions = {}): NewJob => ({
+export const newJob = <Input extends z.ZodType>(job: Enqueued<Input>, payload: z.input<Input>, options: JobOptions = {}): NewJob => ({
   ...options,
   priority: options.priority ?? job.priority,
   kind: job.kind,

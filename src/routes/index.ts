@@ -44,6 +44,7 @@ import { draftNotes } from './notes/draft-notes.js'
 import { notes } from './notes/notes.js'
 import { suggestions } from './notes/suggestions.js'
 import { notificationSettings } from './notification-settings/index.js'
+import { deployed } from './pipelines/environments.js'
 import { pipelines } from './pipelines/index.js'
 import { lint } from './pipelines/lint.js'
 import { projects } from './projects/index.js'
@@ -126,6 +127,11 @@ const subjects: Section[] = [
     name: 'Pipelines and jobs',
     description: 'Pipelines of the configuration in a repository or of commit statuses, and their jobs.',
     endpoints: pipelines,
+  },
+  {
+    name: 'Environments',
+    description: 'Environments, what was deployed to them, and resource groups.',
+    endpoints: deployed,
   },
   { name: 'Runners', description: 'Runners, and what GitLab Runner calls.', endpoints: runners },
   { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },

@@ -127,6 +127,8 @@ const FROM: [ProjectAbility, number][] = [
   ['create_pipeline', 30],
   ['update_build', 30],
   ['manage_runners', 40],
+  ['manage_environment', 30],
+  ['delete_deployment', 40],
   ['delete_pipeline', 50],
   ['admin_issue', 50],
 ]

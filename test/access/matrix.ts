@@ -59,6 +59,7 @@ export const MATRIX: Record<string, Rows> = {
       'cancel_pipeline',
       'create_pipeline',
       'update_build',
+      'manage_environment',
       'write_wiki',
     ],
     {
@@ -205,6 +206,7 @@ export const MATRIX: Record<string, Rows> = {
       'delete_wiki_page',
       'manage_variables',
       'manage_runners',
+      'delete_deployment',
       'manage_hooks',
       'manage_deploy_keys',
       'link_fork',

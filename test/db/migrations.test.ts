@@ -32,6 +32,7 @@ const FROZEN = {
   '0025_reviews': '68bec53a00ae565421e0a1bed363d703f42eb95964fc1c4fa6d44dd3d372efd8',
   '0026_ci': '18d686fe9e0aad2377767737d503e32c14eaff30479cce6628b9b8679d6e1ebe',
   '0027_pending_tags': '0718a96957946f27b7a73dd6346afb9c23ff0864c2595d8c10fb0c77dd770c56',
+  '0028_deployments': '2c04a57370be868bdf506fd21fd9f041178535cb0541473e211de912bbbf4cb5',
 }
 
 describe('migrations', () => {

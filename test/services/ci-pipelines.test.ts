@@ -82,12 +82,6 @@ describe('a pipeline of a push', () => {
     expect(await states(project)).toEqual(['failed'])
   })
 
-  it('is refused by the name of what is not done yet (CI-100)', async () => {
-    const { project } = await withCi('job: { script: a, resource_group: x }')
-    const [{ id }] = await pipelines(project)
-    expect((await get(project, `/pipelines/${id}`)).yaml_errors).toBe('jobs:job resource_group is not supported by this server')
-  })
-
   it('is skipped where the message says so, and not made without a configuration or with jobs off (CI-103)', async () => {
     const { project } = await withCi(STAGES)
     await push(project, { 'b.txt': 'b\n' }, 'b [ci skip]')

@@ -44,6 +44,8 @@ export const PROJECT_ROLES = {
     // run, retry, play and erase jobs
     'create_pipeline',
     'update_build',
+    // environments, deployments and resource groups
+    'manage_environment',
     'manage_release',
     'write_wiki',
     'manage_milestone',
@@ -62,6 +64,7 @@ export const PROJECT_ROLES = {
     'manage_notes',
     'manage_variables',
     'manage_runners',
+    'delete_deployment',
     'manage_hooks',
     'manage_project',
     'manage_members',
@@ -100,7 +103,7 @@ const MERGE_REQUEST_WRITES = [
 ] as const
 const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE_REQUEST_WRITES] as const
 
-const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delete_pipeline'] as const
+const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delete_pipeline', 'manage_environment', 'delete_deployment'] as const
 
 /** Abilities that no role has while a state applies. */
 export const PROJECT_PROHIBITIONS = {

@@ -65,13 +65,15 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
       moved_to_id: ['issues', 'null'],
     },
   },
-  // without jobs, which a runner has or waits for, and their logs: a pipeline of theirs that goes on here has ended there
+  // without jobs, which a runner has or waits for, their logs, and what they have deployed: a pipeline of theirs that goes on here has ended there
   pipelines: {
     as: {
       made_by: 'null::bigint',
+      bridge_id: 'null::bigint',
+      root_id: 'null::bigint',
       status: `case when t.source <> 'external' and t.status not in ('success', 'failed', 'canceled', 'skipped') then 'canceled' else t.status end`,
     },
-    refers: { user_id: ['users', 'null'] },
+    refers: { user_id: ['users', 'null'], bridge_id: ['commit_statuses', 'null'], root_id: ['pipelines', 'null'] },
   },
   commit_statuses: { where: "t.project_id = $ and t.kind = 'status'", refers: { pipeline_id: ['pipelines', 'row'], user_id: ['users', 'ghost'] } },
   merge_requests: {

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, check, customType, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { PROCESS_MODES } from '../../rules/ci/resource-groups.js'
 import type { PlannedJob, Variable } from '../../rules/ci/types.js'
 import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
@@ -92,6 +93,24 @@ export const registrationTokens = pgTable(
   ],
 )
 
+/** Jobs of which one runs at a time (CI-290). */
+export const resourceGroups = pgTable(
+  'resource_groups',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    key: text().notNull(),
+    process_mode: text({ enum: PROCESS_MODES }).notNull().default('unordered'),
+    /** The job that has the resource, until it ends. */
+    job_id: ref().references(() => commitStatuses.id, { onDelete: 'set null' }),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex('resource_groups_project_id_key_key').on(t.project_id, t.key), index('resource_groups_job_id_idx').on(t.job_id)],
+)
+
 /** What a job for a runner has beside its row of `commit_statuses`. */
 export const builds = pgTable(
   'builds',
@@ -103,6 +122,7 @@ export const builds = pgTable(
     definition: jsonb().$type<PlannedJob>().notNull(),
     /** Names of the jobs that it waits for; null: all jobs of earlier stages. */
     needs: text().array(),
+    resource_group_id: ref().references(() => resourceGroups.id, { onDelete: 'set null' }),
     /** How often the job was retried by itself. */
     retries: integer().notNull().default(0),
     /** When a delayed job begins. */
@@ -125,6 +145,7 @@ export const builds = pgTable(
   (t) => [
     uniqueIndex('builds_digest_key').on(t.digest),
     index('builds_runner_id_idx').on(t.runner_id, t.job_id),
+    index('builds_resource_group_id_idx').on(t.resource_group_id, t.job_id),
     index('builds_erased_by_idx').on(t.erased_by),
     index('builds_scheduled_at_idx').on(t.scheduled_at).where(sql`${t.scheduled_at} is not null`),
     // those that a runner has and that have not ended: the row forgets `seen_at` at the end

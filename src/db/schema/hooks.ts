@@ -18,6 +18,7 @@ export const HOOK_EVENTS = [
   'confidential_note',
   'pipeline',
   'job',
+  'deployment',
   'wiki_page',
   'releases',
   'subgroup',

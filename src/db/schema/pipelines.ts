@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { boolean, doublePrecision, foreignKey, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, boolean, doublePrecision, foreignKey, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { LAST_STAGE, PIPELINE_STATES, STAGE } from '../../rules/pipeline-states.js'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
@@ -48,6 +48,10 @@ export const pipelines = pgTable(
     protected: boolean().notNull().default(false),
     /** The job of the queue that made it, so that it is made once. */
     made_by: ref(),
+    /** The job of another pipeline that made it (CI-300). */
+    bridge_id: ref().references((): AnyPgColumn => commitStatuses.id, { onDelete: 'set null' }),
+    /** The first of the pipelines that made each other; null: it was made by none. */
+    root_id: ref().references((): AnyPgColumn => pipelines.id, { onDelete: 'set null' }),
     user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
@@ -60,6 +64,8 @@ export const pipelines = pgTable(
     uniqueIndex('pipelines_project_id_iid_key').on(t.project_id, t.iid),
     index('pipelines_project_id_sha_idx').on(t.project_id, t.sha, t.id),
     uniqueIndex('pipelines_project_id_id_key').on(t.project_id, t.id),
+    uniqueIndex('pipelines_bridge_id_key').on(t.bridge_id),
+    index('pipelines_root_id_idx').on(t.root_id),
     index('pipelines_user_id_idx').on(t.user_id),
   ],
 )
@@ -117,6 +123,9 @@ export const commitStatuses = pgTable(
     index('commit_statuses_status_idx').on(t.project_id, t.pipeline_id, t.status).where(sql`${t.latest}`),
     index('commit_statuses_pipeline_id_idx').on(t.project_id, t.pipeline_id, t.latest, t.id),
     index('commit_statuses_project_id_idx').on(t.project_id, t.id).where(sql`${t.latest}`),
+    // what a sweep looks for
+    index('commit_statuses_waiting_idx').on(t.id).where(sql`${t.status} = 'waiting_for_resource'`),
+    index('commit_statuses_bridges_idx').on(t.id).where(sql`${t.kind} = 'bridge' and ${t.status} in ('pending', 'running')`),
     index('commit_statuses_user_id_idx').on(t.user_id),
   ],
 )

@@ -79,6 +79,8 @@ BEGIN
     ('notes', 'note confidential_note', 'INSERT', '', 'NOT NEW.system', ''),
     ('notes', 'note confidential_note', 'UPDATE', 'note', 'NOT NEW.system', ''),
     ('pipelines', 'pipeline', 'UPDATE', 'status', 'true', ''),
+    ('deployments', 'deployment', 'INSERT', '', 'NEW.status NOT IN (''created'', ''skipped'')', ''),
+    ('deployments', 'deployment', 'UPDATE', 'status', 'NEW.status NOT IN (''created'', ''skipped'')', ''),
     ('releases', 'releases', 'INSERT OR DELETE', '', 'true', ''),
     ('releases', 'releases', 'UPDATE', 'name description released_at', 'true', ''),
     ('members', 'system', 'INSERT', '', 'NEW.requested_at IS NULL', ''),

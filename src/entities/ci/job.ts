@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
+import type { BridgeRecord } from '../../services/ci/bridges/list.js'
 import type { JobRecord } from '../../services/ci/jobs.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import { Commit, presentCommit } from '../repository/commit.js'
@@ -41,6 +42,17 @@ export const Job = z
     tag_list: z.array(z.string()),
   })
   .meta({ id: 'Job', description: 'A job for a runner, or a status of a commit.' })
+
+/** A job that triggers a pipeline. */
+export const Bridge = Job.omit({ artifacts: true, artifacts_file: true, artifacts_expire_at: true, runner: true, tag_list: true })
+  .extend({ downstream_pipeline: PipelineBasic.nullable() })
+  .meta({ id: 'Bridge', description: 'A job that triggers a pipeline.' })
+
+export function presentBridge({ job, downstream }: BridgeRecord, project: { fullPath: string }, view: View): z.infer<typeof Bridge> {
+  const { artifacts: _, artifacts_file: __, artifacts_expire_at: ___, runner: ____, tag_list: _____, ...shown } = presentJob(job, project, view)
+  const there = downstream && presentPipelineBasic(downstream.pipeline, { fullPath: downstream.fullPath }, view)
+  return { ...shown, downstream_pipeline: there }
+}
 
 const seconds = (from: Date | null, to: Date | null) => (from && to ? Math.max(0, (to.getTime() - from.getTime()) / 1000) : null)
 

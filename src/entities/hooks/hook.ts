@@ -27,6 +27,7 @@ const inside = {
   job_events: z.boolean(),
   wiki_page_events: z.boolean(),
   releases_events: z.boolean(),
+  deployment_events: z.boolean(),
   push_events_branch_filter: z.string().nullable(),
 }
 
@@ -71,6 +72,7 @@ function presentInside(hook: Hook, now: Date) {
     job_events: has.has('job'),
     wiki_page_events: has.has('wiki_page'),
     releases_events: has.has('releases'),
+    deployment_events: has.has('deployment'),
     push_events_branch_filter: hook.push_events_branch_filter,
   })
 }

@@ -44,6 +44,7 @@ const inside = {
   job_events: opt(bool()),
   wiki_page_events: opt(bool()),
   releases_events: opt(bool()),
+  deployment_events: opt(bool()),
 }
 const ofGroup = { ...inside, subgroup_events: opt(bool()) }
 const others = {

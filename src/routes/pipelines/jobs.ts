@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { Job, presentJob } from '../../entities/ci/job.js'
+import { Bridge, Job, presentBridge, presentJob } from '../../entities/ci/job.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idPaging, list, oneOf, opt, rowId } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
+import { listBridges } from '../../services/ci/bridges/list.js'
 import { cancelJob, eraseJob, playJob, retryJob } from '../../services/ci/builds/actions.js'
 import { traceOf } from '../../services/ci/builds/trace.js'
 import { getJob, listJobs, listPipelineJobs } from '../../services/ci/jobs.js'
@@ -88,6 +89,20 @@ export const jobs = [
       return pageOf(await listPipelineJobs(ctx, subject, input.pipeline_id, input), input, (job) => presentJob(job, project, view)).inOrderOfIds(
         input,
       )
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/pipelines/:pipeline_id/bridges',
+    summary: 'List the jobs of a pipeline that trigger others',
+    polled: true,
+    access: read,
+    input: z.object({ pipeline_id: rowId(), scope, include_retried: opt(bool()), ...idPaging }),
+    output: z.array(Bridge),
+    async handler({ ctx, subject, caller, input, view }) {
+      const project = { fullPath: fullPathOf(subject.project) }
+      const found = await listBridges(ctx, subject, caller, input.pipeline_id, input)
+      return pageOf(found, input, (bridge) => presentBridge(bridge, project, view)).inOrderOfIds(input)
     },
   }),
   endpoint({

@@ -10,15 +10,18 @@ import { builds, commitStatuses, mergeRequests, pipelines, pipelineVariables } f
 import { Failure, nullOnFailure } from '../../failures.js'
 import { type Commit, type Oid, ZERO } from '../../git/types.js'
 import { defineJob } from '../../jobs/kinds.js'
-import type { CompiledConfig, PipelineSource, Plan, PlannedJob, Variable } from '../../rules/ci/types.js'
+import type { CompiledConfig, InputValue, PipelineSource, Plan, PlannedJob, Variable } from '../../rules/ci/types.js'
 import { nextIid } from '../core/iids.js'
 import { getUser } from '../identity/users.js'
 import { protectionsOf } from '../repository/protection.js'
 import { repositoryOf } from '../repository/repositories.js'
+import { type ChildConfig, withFiles } from './bridges/config.js'
 import { advance, lockJobs } from './builds/advance.js'
+import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
 import { predefinedVariables } from './predefined.js'
+import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { storedVariables } from './variables.js'
 
 /** What a pipeline is made for. */
@@ -35,6 +38,13 @@ export interface NewPipeline {
   made_by: number | null
   /** Whether a configuration without jobs, or with faults, makes none (API), or a failed one (pushes). */
   strict: boolean
+  /** The job of another pipeline that makes it, and the first of the pipelines that lead to it. */
+  bridge_id?: number
+  root_id?: number
+  /** Instead of the file of the project: of a child pipeline. */
+  config?: ChildConfig | undefined
+  /** For `spec: inputs` of the file. */
+  inputs?: Record<string, InputValue> | undefined
 }
 
 /** What is planned for a pipeline, or why there is none. */
@@ -47,17 +57,8 @@ interface Planned {
   nothing: boolean
 }
 
-/** Keywords that are understood and not done yet: a job that has one is refused, so that nothing is ignored (CI-100). */
-function unsupported(job: PlannedJob): string[] {
-  const used = [
-    job.trigger && 'trigger',
-    job.environment && 'environment',
-    job.resource_group && 'resource_group',
-    job.release && 'release',
-    job.external_needs.length > 0 && 'needs:project',
-  ]
-  return used.flatMap((keyword) => (keyword ? [`jobs:${job.name} ${keyword} is not supported by this server`] : []))
-}
+/** What is wrong with a planned job, whose names are known now. */
+const jobFaults = (job: PlannedJob): string[] => [...environmentFaults(job), ...resourceGroupFaults(job)]
 
 /** The most paths of a change that `changes` is compared with; beyond it holds. */
 const MAX_CHANGED = 10_000
@@ -81,12 +82,17 @@ async function planFor(
   const none = (error: string, nothing: boolean): Planned => ({ compiled: null, plan: null, errors: [error], nothing })
   const { project } = subject
   const own = { subject, commit: commit.oid }
-  const text = await readOwnFile(ctx, own, configurationPath(project))
+  const text = given.config ? given.config.text : await readOwnFile(ctx, own, configurationPath(project))
   if (text === null) return none('Missing CI config file', true)
   if (text === undefined) return none('The CI config file is too large', false)
   const predefined = predefinedVariables(ctx, { ...given, project, commit, user: caller.user, pipeline: null, protected: isProtected })
   const overriding = [...(await storedVariables(ctx, project, isProtected)), ...given.variables]
-  const compiled = await ctx.cpu.ci.compile(text, { variables: [...predefined, ...overriding] }, includeResolver(ctx, caller, own))
+  const resolver = includeResolver(ctx, caller, own)
+  const compiled = await ctx.cpu.ci.compile(
+    text,
+    { variables: [...predefined, ...overriding], ...(given.inputs && { inputs: given.inputs }) },
+    given.config ? withFiles(given.config.files, resolver) : resolver,
+  )
   if (compiled.errors.length > 0) return { compiled, plan: null, errors: compiled.errors, nothing: false }
   const planned = await ctx.cpu.ci.plan(compiled, {
     source: given.source,
@@ -99,7 +105,7 @@ async function planFor(
     changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, given) : null,
     tree: compiled.reads.exists ? await pathsOf(ctx, own) : null,
   })
-  const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(unsupported)
+  const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(jobFaults)
   return { compiled, plan: planned, errors, nothing: planned.is_filtered || planned.is_empty }
 }
 
@@ -140,6 +146,8 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
             before_sha: given.before_sha,
             protected: isProtected,
             made_by: given.made_by,
+            bridge_id: given.bridge_id ?? null,
+            root_id: given.root_id ?? null,
             status: errors.length > 0 ? 'failed' : skipped ? 'skipped' : 'created',
             yaml_errors: errors.length > 0 ? errors.join('\n') : null,
             stages: compiled && planned ? planned.stages : [],
@@ -157,7 +165,7 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
             file: file ?? false,
           })),
         )
-      await becomeHead(tx, row)
+      if (row.source !== 'parent_pipeline') await becomeHead(tx, row)
       if (jobs.length === 0) return [row.id, { ...row, status: 'created' as const }, row.status] as const
       await insertJobs(tx, row, caller.user.id, jobs, now)
       const locked = await lockJobs(tx, row.id)
@@ -195,6 +203,7 @@ const becomeHead = (tx: Transaction, { id, project_id, ref, sha, tag }: typeof p
 const ROWS = 500
 
 async function insertJobs(tx: Transaction, pipeline: typeof pipelines.$inferSelect, user: number, jobs: PlannedJob[], now: Date): Promise<void> {
+  const groups = await insertResourceGroups(tx, pipeline.project_id, jobs)
   for (let at = 0; at < jobs.length; at += ROWS) {
     const part = jobs.slice(at, at + ROWS)
     const rows = await tx
@@ -204,7 +213,7 @@ async function insertJobs(tx: Transaction, pipeline: typeof pipelines.$inferSele
           project_id: pipeline.project_id,
           pipeline_id: pipeline.id,
           user_id: user,
-          kind: 'build' as const,
+          kind: job.kind,
           name: job.name,
           stage: job.stage,
           stage_index: job.stage_index,
@@ -220,8 +229,11 @@ async function insertJobs(tx: Transaction, pipeline: typeof pipelines.$inferSele
         job_id: ids.get(definition.name) as number,
         definition,
         needs: definition.needs?.map(({ job }) => job) ?? null,
+        resource_group_id: definition.resource_group === null ? null : (groups.get(definition.resource_group) ?? null),
       })),
     )
+    const inserted = part.map((definition) => ({ id: ids.get(definition.name) as number, definition }))
+    await insertDeployments(tx, pipeline, inserted, user, now)
   }
 }
 

@@ -9,6 +9,7 @@ import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
 import type { Keyset } from '../../lib/keyset.js'
+import type { JobEnvironment } from '../../rules/ci/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
@@ -32,6 +33,11 @@ export interface JobRecord {
 
 /** What a job for a runner has beside what statuses have. */
 export interface BuildFacts {
+  /** It triggers a pipeline, and no runner takes it. */
+  isBridge: boolean
+  /** What it waits for, by name; null: all earlier stages. */
+  needs: string[] | null
+  environment: Pick<JobEnvironment, 'name' | 'action'> | null
   tags: string[]
   trace_size: number
   erased_at: Date | null
@@ -47,14 +53,20 @@ export interface JobFilter extends Paging, Keyset {
   /** The newest first, as in the list of a project. */
   newestFirst?: boolean | undefined
   pipeline_id?: number | undefined
+  ids?: number[] | undefined
+  /** Only jobs that trigger a pipeline; they are left out by default. */
+  bridges?: boolean | undefined
 }
 
 const FILTERS = {
   scope: { where: (states) => sql`${commitStatuses.status} = any(${states})`, value: ({ scope }) => (scope?.length ? scope : undefined) },
   pipeline_id: { where: (id) => eq(commitStatuses.pipeline_id, id), value: ({ pipeline_id }) => pipeline_id },
+  ids: { where: (ids) => sql`${commitStatuses.id} = any(${ids}::bigint[])`, value: ({ ids }) => ids },
+  jobs: { where: () => sql`${commitStatuses.kind} <> 'bridge'`, value: ({ bridges }) => (bridges === undefined ? true : undefined) },
+  bridges: { where: () => sql`${commitStatuses.kind} = 'bridge'`, value: ({ bridges }) => bridges || undefined },
   latest: { where: () => sql`${commitStatuses.latest}`, value: ({ include_retried }) => (include_retried ? undefined : true) },
   ...rowFilters(commitStatuses.id),
-} satisfies Filters<JobFilter & { latest?: boolean }, 'latest' | FilterNames<JobFilter, 'include_retried' | 'newestFirst'>>
+} satisfies Filters<JobFilter & { latest?: boolean; jobs?: boolean }, 'latest' | 'jobs' | FilterNames<JobFilter, 'include_retried' | 'newestFirst'>>
 
 /** One job, or the latest ones that match the filters. */
 type Shape = 'one' | { filters: (keyof typeof FILTERS)[]; newestFirst: boolean }
@@ -82,7 +94,13 @@ const selectJobs = statement('jobs', (db, shape: Shape) => {
       stage_index: commitStatuses.stage_index,
       latest: commitStatuses.latest,
       pipeline: { ...basicColumns, tag: pipelines.tag },
-      build: { definition: builds.definition, trace_size: builds.trace_size, erased_at: builds.erased_at, scheduled_at: builds.scheduled_at },
+      build: {
+        definition: builds.definition,
+        needs: builds.needs,
+        trace_size: builds.trace_size,
+        erased_at: builds.erased_at,
+        scheduled_at: builds.scheduled_at,
+      },
       runner: runners,
       total: decoded(sql<number>`${page.total}`, Number),
     })
@@ -119,7 +137,9 @@ async function buildsOf(ctx: Context, rows: Row[]): Promise<(BuildFacts | null)[
   return rows.map(({ build, runner, status }) => {
     if (!build) return null
     const { definition, ...facts } = build
-    return { ...facts, tags: definition.tags, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
+    const { kind, tags, environment } = definition
+    const about = { isBridge: kind === 'bridge', environment: environment && { name: environment.name, action: environment.action } }
+    return { ...facts, ...about, tags, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
   })
 }
 
@@ -154,6 +174,13 @@ export async function listJobs(ctx: Context, subject: ProjectSubject, filter: Jo
 export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pipelineId: number, filter: JobFilter): Promise<Page<JobRecord>> {
   await getPipeline(ctx, subject, pipelineId)
   return listJobs(ctx, subject, { ...filter, pipeline_id: pipelineId })
+}
+
+/** Jobs of a project by their ids; those that are not there are left out. */
+export async function jobsByIds(ctx: Context, subject: ProjectSubject, ids: number[]): Promise<Map<number, JobRecord>> {
+  if (ids.length === 0) return new Map()
+  const { items } = await listJobs(ctx, subject, { ids, include_retried: true, bridges: false, page: 1, per_page: ids.length })
+  return new Map(items.map((job) => [job.status.id, job]))
 }
 
 /** One job: any status, including replaced ones (PL-11). */

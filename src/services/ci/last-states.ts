@@ -1,4 +1,4 @@
-import { desc, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { canProject } from '../../access/can.js'
 import type { Context } from '../../context.js'
@@ -7,6 +7,7 @@ import { pipelines, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { loadProjects, type ProjectRecord } from '../projects/load.js'
+import { isNoChild } from './pipelines.js'
 
 /** The newest pipelines of a project among which that of its default branch is looked for; older ones are not shown. */
 const MAX_LOOKED_AT = 100
@@ -15,7 +16,7 @@ const selectStates = statement('last pipeline states of default branches', (db) 
   const newest = db
     .select({ id: pipelines.id, ref: pipelines.ref, tag: pipelines.tag, status: pipelines.status })
     .from(pipelines)
-    .where(eq(pipelines.project_id, projects.id))
+    .where(and(eq(pipelines.project_id, projects.id), isNoChild))
     .orderBy(desc(pipelines.id))
     .limit(MAX_LOOKED_AT)
     .as('newest')

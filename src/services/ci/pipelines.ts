@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context, PushEvent } from '../../context.js'
@@ -8,10 +8,11 @@ import { decoded, totalCount } from '../../db/decoded.js'
 import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { onlyRow } from '../../db/only-row.js'
-import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
+import { builds, commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { batchStatement, statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { type Oid, ZERO } from '../../git/types.js'
+import { enqueue } from '../../jobs/enqueue.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { compositeStatus, type StateOfJob } from '../../rules/ci/states.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
@@ -21,7 +22,9 @@ import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { cancelJobs, openJobs } from './builds/actions.js'
 import { advance, lockJobs } from './builds/advance.js'
+import { canceling } from './builds/later.js'
 import { announce } from './events.js'
+import { promptGroups } from './resource-groups/groups.js'
 
 export interface PipelineBasicRecord {
   id: number
@@ -48,6 +51,8 @@ export interface PipelineRecord extends PipelineBasicRecord {
 }
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
+/** Lists, and what is the newest, leave out child pipelines (CI-307). */
+export const isNoChild = sql`${pipelines.source} <> 'parent_pipeline'`
 
 /** Selects a pipeline by commit and ref, or by its id, which must then match the commit and ref if these are given. */
 export interface PipelineSelector {
@@ -205,7 +210,7 @@ const selectNewest = statement('newest pipeline of a commit', (db) =>
   db
     .select(basicColumns)
     .from(pipelines)
-    .where(and(ofProject, eq(pipelines.sha, sql.placeholder('sha'))))
+    .where(and(ofProject, eq(pipelines.sha, sql.placeholder('sha')), isNoChild))
     .orderBy(desc(pipelines.id))
     .limit(1),
 )
@@ -220,7 +225,7 @@ const selectStates = statement('last pipeline states of commits', (db) =>
   db
     .selectDistinctOn([pipelines.sha], { sha: pipelines.sha, id: pipelines.id, status: pipelines.status })
     .from(pipelines)
-    .where(and(eq(pipelines.project_id, sql.placeholder('project')), sql`${pipelines.sha} = any(${sql.placeholder('shas')}::text[])`))
+    .where(and(ofProject, sql`${pipelines.sha} = any(${sql.placeholder('shas')}::text[])`, isNoChild))
     .orderBy(pipelines.sha, desc(pipelines.id)),
 )
 
@@ -290,7 +295,14 @@ const selectPipelines = statement('pipelines', (db, { scope, order, descending, 
   return db
     .select({ ...basicColumns, total: totalCount() })
     .from(pipelines)
-    .where(and(ofProject, scope ? SCOPE_CONDITIONS[scope] : undefined, ...conditionsOf(FILTERS, filters, null)))
+    .where(
+      and(
+        ofProject,
+        filters.includes('source') ? undefined : isNoChild,
+        scope ? SCOPE_CONDITIONS[scope] : undefined,
+        ...conditionsOf(FILTERS, filters, null),
+      ),
+    )
     .orderBy(direction(pipelines[order]), ...(order === 'id' ? [] : [direction(pipelines.id)]))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
@@ -355,7 +367,7 @@ const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref') =>
     })
     .from(pipelines)
     .leftJoin(users, eq(users.id, pipelines.user_id))
-    .where(and(ofProject, by === 'id' ? eq(pipelines.id, sql.placeholder('id')) : eq(pipelines.ref, sql.placeholder('ref'))))
+    .where(and(ofProject, by === 'id' ? eq(pipelines.id, sql.placeholder('id')) : and(eq(pipelines.ref, sql.placeholder('ref')), isNoChild)))
     .orderBy(desc(pipelines.id))
     .limit(1),
 )
@@ -382,17 +394,29 @@ export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: 
     const pipeline = await lockJobs(tx, id)
     if (pipeline?.project_id !== subject.project.id) throw notFound()
     await cancelJobs(ctx, tx, await openJobs(tx, pipeline))
+    await enqueue(tx, canceling, { pipeline: id }, { key: `pipeline ${id}` })
     return { pipeline, status: await advance(ctx, tx, pipeline) }
   })
   await announce(ctx, changed.pipeline, changed.status)
   return getPipeline(ctx, subject, id)
 }
 
-/** Deletes a pipeline with its jobs, statuses and logs (PL-14). */
+/** Deletes a pipeline with its jobs, statuses and logs, and its child pipelines (PL-14, CI-307). */
 export async function deletePipeline(ctx: Context, { project }: ProjectSubject, id: number): Promise<void> {
-  const deleted = await ctx.db.write
-    .delete(pipelines)
-    .where(and(eq(pipelines.project_id, project.id), eq(pipelines.id, id)))
-    .returning({ id: pipelines.id })
-  if (deleted.length === 0) throw notFound()
+  await ctx.db.transaction(async (tx) => {
+    const { rows } = await tx.execute<{ id: string; groups: string[] }>(sql`with recursive family as (
+        select p.id from ${pipelines} p where p.project_id = ${project.id} and p.id = ${id}
+        union select p.id from family f join ${commitStatuses} s on s.project_id = ${project.id} and s.pipeline_id = f.id and s.kind = 'bridge'
+          join ${pipelines} p on p.bridge_id = s.id where p.source = 'parent_pipeline')
+      select f.id, array(select distinct b.resource_group_id from ${commitStatuses} s join ${builds} b on b.job_id = s.id
+        where s.project_id = ${project.id} and s.pipeline_id = f.id and b.resource_group_id is not null) as groups from family f`)
+    if (rows.length === 0) throw notFound()
+    await tx.delete(pipelines).where(
+      inArray(
+        pipelines.id,
+        rows.map((row) => Number(row.id)),
+      ),
+    )
+    await promptGroups(tx, [...new Set(rows.flatMap(({ groups }) => groups.map(Number)))])
+  })
 }

@@ -38,6 +38,7 @@ export type AuditAction =
   | `held_text_${'released' | 'removed'}`
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`
+  | `environment_${'created' | 'updated' | 'stopped' | 'deleted'}`
   | `variable_${'added' | 'updated' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 

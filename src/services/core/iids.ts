@@ -3,18 +3,18 @@ import type { Transaction } from '../../db/client.js'
 import { onlyRow } from '../../db/only-row.js'
 import { groupIidCounters, iidCounters } from '../../db/schema/index.js'
 
-export type IidKind = 'pipeline' | 'issue' | 'merge_request' | 'milestone'
+export type IidKind = 'pipeline' | 'issue' | 'merge_request' | 'milestone' | 'deployment'
 
 /**
  * The next number of its kind within the project, starting at 1. The counter row stays locked until the transaction
- * ends and rolls back with it, so numbers have no gaps and no duplicates (SEC-165).
+ * ends and rolls back with it, so numbers have no gaps and no duplicates (SEC-165). Of several it is the last.
  */
-export async function nextIid(tx: Transaction, projectId: number, kind: IidKind): Promise<number> {
+export async function nextIid(tx: Transaction, projectId: number, kind: IidKind, count = 1): Promise<number> {
   const row = onlyRow(
     await tx
       .insert(iidCounters)
-      .values({ project_id: projectId, kind, last: 1 })
-      .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: { last: sql`${iidCounters.last} + 1` } })
+      .values({ project_id: projectId, kind, last: count })
+      .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: { last: sql`${iidCounters.last} + ${count}` } })
       .returning({ last: iidCounters.last }),
   )
   return row.last

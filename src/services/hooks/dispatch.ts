@@ -7,6 +7,7 @@ import { changesFor, claimChanges, type HookChange } from '../outbox/changes.js'
 import { matchesPattern } from '../repository/protection.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { loadPayloadData, type PayloadData } from './payload-data.js'
+import { deploymentsOf } from './payloads/deployments.js'
 import { issuablesOf } from './payloads/issuables.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelinesOf } from './payloads/pipelines.js'
@@ -20,6 +21,7 @@ const EVENTS_OF_SOURCE: Record<string, (data: PayloadData, change: HookChange) =
   pushes: pushesOf,
   notes: noteOf,
   pipelines: pipelinesOf,
+  deployments: deploymentsOf,
   releases: releaseOf,
   wikis: wikiPagesOf,
   wiki_intents: wikiPagesOf,

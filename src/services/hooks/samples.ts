@@ -1,7 +1,7 @@
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Context } from '../../context.js'
-import { issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
+import { deployments, issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { ZERO } from '../../git/types.js'
 import type { HookChange } from '../outbox/changes.js'
@@ -10,6 +10,7 @@ import type { WebhookEvent } from './event.js'
 import type { Hook } from './hooks.js'
 import { loadPayloadData, type PayloadData, type ProjectData } from './payload-data.js'
 import { repositoryIn } from './payloads/commits.js'
+import { deploymentOf } from './payloads/deployments.js'
 import { sampleOf } from './payloads/issuables.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelineOf } from './payloads/pipelines.js'
@@ -28,6 +29,7 @@ export const TRIGGERS = [
   'pipeline_events',
   'wiki_page_events',
   'releases_events',
+  'deployment_events',
 ] as const
 
 export type Trigger = (typeof TRIGGERS)[number]
@@ -102,6 +104,10 @@ const SAMPLES: Record<Trigger, Sample> = {
   async releases_events(data, project, actor) {
     const row = await newest(data, releases, eq(releases.project_id, project.id))
     return row ? releaseOf(data, change('releases', project.id, actor, row)) : 'Ensure the project has releases.'
+  },
+  async deployment_events(data, project) {
+    const row = await newest(data, deployments, eq(deployments.project_id, project.id))
+    return row ? deploymentOf(data, row) : 'Ensure the project has deployments.'
   },
 }
 

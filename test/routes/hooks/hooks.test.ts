@@ -18,6 +18,7 @@ const FLAGS = [
   'wiki_page_events',
   'job_events',
   'releases_events',
+  'deployment_events',
   'repository_update_events',
 ]
 

@@ -471,6 +471,35 @@ describe('a note (HK-19)', () => {
   })
 })
 
+describe('a deployment (CI-289)', () => {
+  it('is sent when it begins and when it ends', async () => {
+    const { creator, project, path } = await hooked({ push_events: false, deployment_events: true })
+    const sha = await gitHead(project, creator)
+    const { body: deployment } = await t
+      .api('post', `${project.path}/deployments`, creator)
+      .send({ environment: 'review/1', sha, ref: 'main', status: 'running' })
+      .expect(201)
+    const { body, headers } = await r.next(path)
+    expect(headers['x-gitlab-event']).toBe('Deployment Hook')
+    expect(body).toMatchObject({
+      object_kind: 'deployment',
+      status: 'running',
+      status_changed_at: expect.stringMatching(STAMP),
+      deployment_id: deployment.id,
+      deployable_id: null,
+      environment: 'review/1',
+      environment_tier: 'development',
+      project: { id: project.id },
+      ref: 'main',
+      short_sha: sha.slice(0, 8),
+      user: { id: creator.id },
+      commit_url: expect.stringContaining(`/-/commit/${sha}`),
+    })
+    await t.api('put', `${project.path}/deployments/${deployment.id}`, creator).send({ status: 'failed' }).expect(200)
+    expect((await r.next(path, (got) => got.body.status === 'failed')).body).toMatchObject({ deployment_id: deployment.id })
+  })
+})
+
 describe('a pipeline (HK-20)', () => {
   it('is sent for every change of its status', async () => {
     const { creator, project, path } = await hooked({ push_events: false })
@@ -737,7 +766,7 @@ describe('the test endpoint (HK-5)', () => {
     const first = await test('push_events').expect(201)
     expect(first.body).toEqual({ message: '201 Created' })
     expect(r.at(path)).toMatchObject([{ headers: { 'x-gitlab-event': 'Push Hook' }, body: { object_kind: 'push', ref: 'refs/heads/main' } }])
-    for (const trigger of ['tag_push', 'issues', 'confidential_issues', 'merge_requests', 'note', 'pipeline', 'wiki_page', 'releases'])
+    for (const trigger of ['tag_push', 'issues', 'confidential_issues', 'merge_requests', 'note', 'pipeline', 'wiki_page', 'releases', 'deployment'])
       expect((await test(`${trigger}_events`).expect(422)).body.message, trigger).toMatch(/^Ensure the /)
     await test('odd_events').expect(400)
 
@@ -749,6 +778,7 @@ describe('the test endpoint (HK-5)', () => {
     await t.api('post', `${project.path}/statuses/${sha}`, creator).send({ state: 'success' }).expect(201)
     await t.api('post', `${project.path}/wikis`, creator).send({ title: 'Home', content: 'Hello' }).expect(201)
     await t.api('post', `${project.path}/releases`, creator).send({ tag_name: 'v1', ref: 'main', description: 'First' }).expect(201)
+    await t.api('post', `${project.path}/deployments`, creator).send({ environment: 'live', sha, ref: 'main', status: 'success' }).expect(201)
     await t.ctx.jobs.drain()
     const events: Record<string, string> = {
       tag_push: 'Tag Push Hook',
@@ -759,6 +789,7 @@ describe('the test endpoint (HK-5)', () => {
       pipeline: 'Pipeline Hook',
       wiki_page: 'Wiki Page Hook',
       releases: 'Release Hook',
+      deployment: 'Deployment Hook',
     }
     for (const [trigger, event] of Object.entries(events)) {
       await test(`${trigger}_events`).expect(201)

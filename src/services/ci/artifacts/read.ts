@@ -1,12 +1,13 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { and, desc, eq, sql } from 'drizzle-orm'
 import * as yauzl from 'yauzl'
-import type { ProjectSubject } from '../../../access/rules.js'
+import { actingAs } from '../../../access/actor.js'
+import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.js'
-import { notFound, refused } from '../../../failures.js'
+import { notFound, nullOnFailure, refused } from '../../../failures.js'
 import type { ObjectStore } from '../../../lib/files/object-store.js'
-import { runningByToken } from '../builds/running.js'
+import { runningByToken, userOfRunningBuild } from '../builds/running.js'
 
 export type Artifact = typeof artifacts.$inferSelect
 
@@ -22,7 +23,7 @@ export async function archiveOf(ctx: Context, { project }: ProjectSubject, job: 
 
 /** The archive of a job by its name in the newest pipeline of a branch or tag that succeeded (CI-132). */
 export async function latestArchive(ctx: Context, { project }: ProjectSubject, ref: string, name: string): Promise<Artifact> {
-  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' order by q.id desc limit 1)`
+  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' and q.source <> 'parent_pipeline' order by q.id desc limit 1)`
   const [found] = await ctx.db.write
     .select({ artifact: artifacts })
     .from(artifacts)
@@ -118,12 +119,20 @@ export async function deleteArtifacts(ctx: Context, { project }: ProjectSubject,
   if (deleted.length === 0) throw notFound()
 }
 
-/** The archive of a job, for a job of the same project that runs and has this token; null if there is none. */
+/** The archive of a job, for a job that runs and has this token; null if there is none, or it may not read it (CI-311). */
 export async function archiveForBuild(ctx: Context, job: number, token: string): Promise<Artifact | null> {
   const asking = await runningByToken(ctx, token)
   const [found] = await ctx.db.write
-    .select()
+    .select({ artifact: artifacts, name: commitStatuses.name })
     .from(artifacts)
-    .where(and(eq(artifacts.project_id, asking.project), eq(artifacts.job_id, job), eq(artifacts.file_type, 'archive')))
-  return found ?? null
+    .innerJoin(commitStatuses, eq(commitStatuses.id, artifacts.job_id))
+    .where(and(eq(artifacts.job_id, job), eq(artifacts.file_type, 'archive')))
+  if (!found) return null
+  const { artifact, name } = found
+  if (artifact.project_id === asking.project) return artifact
+  // of another project only what the job needs, as long as its user may read it there
+  const needs = asking.definition.external_needs.some((need) => need.artifacts && (need.job === name || need.job.includes('$')))
+  const user = needs ? await userOfRunningBuild(ctx, token) : null
+  const subject = user && (await nullOnFailure(getProjectFor(ctx, actingAs(user), String(artifact.project_id))))
+  return subject?.can('read_pipeline') ? artifact : null
 }

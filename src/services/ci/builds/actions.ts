@@ -5,10 +5,12 @@ import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { builds, commitStatuses, pendingBuilds, type pipelines, traceChunks } from '../../../db/schema/index.js'
 import { forbidden, notFound, refused } from '../../../failures.js'
+import { enqueueAll } from '../../../jobs/enqueue.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { announce } from '../events.js'
 import { advance, enqueueBuilds, lockJobs } from './advance.js'
+import { canceling } from './later.js'
 import { copyJob } from './report.js'
 
 type Locked = {
@@ -53,14 +55,14 @@ export function possibleActions({
 }: {
   status: { status: PipelineState }
   latest: boolean
-  build: { erased_at: Date | null } | null
+  build: { erased_at: Date | null; isBridge: boolean } | null
 }): JobAction[] {
   if (!build) return []
   const possible: [JobAction, boolean][] = [
     ['play', status === 'manual' || status === 'scheduled'],
     ['cancel', OPEN.includes(status) && status !== 'manual'],
     ['retry', latest && ENDED.includes(status)],
-    ['erase', build.erased_at === null && ENDED.includes(status)],
+    ['erase', !build.isBridge && build.erased_at === null && ENDED.includes(status)],
   ]
   return possible.flatMap(([action, can]) => (can ? [action] : []))
 }
@@ -76,7 +78,17 @@ export const cancelJob = (ctx: Context, subject: ProjectSubject, id: number): Pr
 export async function cancelJobs(ctx: Pick<Context, 'now'>, tx: Transaction, ids: number[]): Promise<void> {
   if (ids.length === 0) return
   await tx.delete(pendingBuilds).where(inArray(pendingBuilds.job_id, ids))
-  await tx.update(commitStatuses).set({ status: 'canceled', finished_at: ctx.now() }).where(inArray(commitStatuses.id, ids))
+  const canceled = await tx
+    .update(commitStatuses)
+    .set({ status: 'canceled', finished_at: ctx.now() })
+    .where(inArray(commitStatuses.id, ids))
+    .returning({ id: commitStatuses.id, kind: commitStatuses.kind })
+  const bridges = canceled.filter(({ kind }) => kind === 'bridge')
+  await enqueueAll(
+    tx,
+    canceling,
+    bridges.map(({ id: job }) => ({ input: { job }, key: `job ${job}` })),
+  )
   await tx.update(builds).set({ seen_at: null, scheduled_at: null }).where(inArray(builds.job_id, ids))
 }
 
@@ -127,7 +139,7 @@ export const playJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn,
 /** Removes the log of a job that has ended (CI-123). */
 export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
   change(ctx, subject, id, async ({ tx, job, build }) => {
-    if (!build || build.erased_at || !ENDED.includes(job.status)) throw forbidden('Job is not erasable!')
+    if (!build || job.kind === 'bridge' || build.erased_at || !ENDED.includes(job.status)) throw forbidden('Job is not erasable!')
     await tx.delete(traceChunks).where(eq(traceChunks.job_id, id))
     await tx.update(builds).set({ trace_size: 0, erased_at: ctx.now(), erased_by: caller.user.id }).where(eq(builds.job_id, id))
     return id
@@ -145,7 +157,7 @@ export async function retryPipeline(ctx: Context, { project }: ProjectSubject, c
         and(
           eq(commitStatuses.project_id, project.id),
           eq(commitStatuses.pipeline_id, id),
-          sql`${commitStatuses.latest} and ${commitStatuses.kind} = 'build' and ${commitStatuses.status} in ('failed', 'canceled')`,
+          sql`${commitStatuses.latest} and ${commitStatuses.kind} <> 'status' and ${commitStatuses.status} in ('failed', 'canceled')`,
         ),
       )
     for (const job of failed) await copyJob(ctx, tx, pipeline, job.id, { user: caller.user.id })

@@ -2,9 +2,13 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { builds, commitStatuses, pendingBuilds, pipelines } from '../../../db/schema/index.js'
+import { enqueue, enqueueAll } from '../../../jobs/enqueue.js'
 import { compositeStatus, nextState } from '../../../rules/ci/states.js'
 import type { PlannedJob } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
+import { followJobs } from '../environments/of-jobs.js'
+import { promptGroups } from '../resource-groups/groups.js'
+import { mirroring, triggering } from './later.js'
 
 /** A job or status of a pipeline, as far as its order goes. */
 interface Member {
@@ -16,6 +20,8 @@ interface Member {
   needs: string[] | null
   when: PlannedJob['when'] | null
   start_in: number | null
+  group: number | null
+  deploys: boolean | null
 }
 
 /** Locks a pipeline until the transaction ends. All that changes its jobs begins with this; null: there is none. */
@@ -68,7 +74,7 @@ export function nextStates(members: readonly Member[]): Map<number, Next> {
 export async function advance(
   ctx: Pick<Context, 'now'>,
   tx: Transaction,
-  pipeline: { id: number; project_id: number; protected: boolean; status: PipelineState },
+  pipeline: { id: number; project_id: number; protected: boolean; status: PipelineState; bridge_id: number | null },
 ): Promise<PipelineState> {
   const now = ctx.now()
   const members: Member[] = await tx
@@ -81,6 +87,8 @@ export async function advance(
       needs: builds.needs,
       when: sql<PlannedJob['when'] | null>`${builds.definition} ->> 'when'`,
       start_in: sql<number | null>`(${builds.definition} ->> 'start_in')::integer`,
+      group: builds.resource_group_id,
+      deploys: sql<boolean | null>`jsonb_typeof(${builds.definition} -> 'environment') = 'object'`,
     })
     .from(commitStatuses)
     .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
@@ -91,23 +99,29 @@ export async function advance(
     const status = next.get(each.id)
     return status ? [{ id: each.id, status, at: status === 'scheduled' ? new Date(now.getTime() + (each.start_in ?? 0) * 1_000) : null }] : []
   })
-  if (rows.length > 0) await begin(tx, pipeline, rows, now)
-  const status = compositeStatus(members.map(({ id, state, allow_failure }) => ({ state: next.get(id) ?? state, allow_failure }))) ?? pipeline.status
+  const waiting = new Set(rows.length > 0 ? await begin(tx, pipeline, rows, now) : [])
+  const stateOf = ({ id, state }: Member) => (waiting.has(id) ? 'waiting_for_resource' : (next.get(id) ?? state))
+  const status = compositeStatus(members.map((each) => ({ state: stateOf(each), allow_failure: each.allow_failure }))) ?? pipeline.status
+  if (members.some(({ deploys }) => deploys)) await followJobs(ctx, tx, pipeline)
+  await promptGroups(tx, [...new Set(members.flatMap(({ group }) => group ?? []))])
   // statuses alone have no job that is canceling
-  if (status !== pipeline.status)
+  if (status !== pipeline.status) {
     await tx
       .update(pipelines)
       .set({ status: status as PipelineState, updated_at: now })
       .where(eq(pipelines.id, pipeline.id))
+    if (pipeline.bridge_id !== null) await enqueue(tx, mirroring, { pipeline: pipeline.id }, { key: String(pipeline.id) })
+  }
   return status as PipelineState
 }
 
+/** Returns the jobs that wait for a resource instead. */
 async function begin(
   tx: Transaction,
   pipeline: { project_id: number; protected: boolean },
   rows: { id: number; status: string; at: Date | null }[],
   now: Date,
-): Promise<void> {
+): Promise<number[]> {
   const given = sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as v (id bigint, status text, at timestamptz)`
   const moment = now.toISOString()
   await tx.execute(sql`update ${commitStatuses} s set status = v.status,
@@ -116,16 +130,33 @@ async function begin(
     from ${given} where s.id = v.id`)
   if (rows.some(({ status }) => status === 'scheduled'))
     await tx.execute(sql`update ${builds} b set scheduled_at = v.at from ${given} where b.job_id = v.id and v.at is not null`)
-  if (rows.some(({ status }) => status === 'pending'))
-    await enqueueBuilds(
-      tx,
-      pipeline,
-      rows.flatMap(({ id, status }) => (status === 'pending' ? [id] : [])),
-    )
+  const pending = rows.flatMap(({ id, status }) => (status === 'pending' ? [id] : []))
+  return pending.length > 0 ? enqueueBuilds(tx, pipeline, pending) : []
 }
 
-/** Puts pending jobs into the queue for runners. */
-export const enqueueBuilds = (tx: Transaction, pipeline: { project_id: number; protected: boolean }, ids: number[]) =>
-  tx.execute(sql`insert into ${pendingBuilds} (job_id, project_id, protected, tags)
-    select b.job_id, ${pipeline.project_id}, ${pipeline.protected}, coalesce(array(select jsonb_array_elements_text(b.definition -> 'tags')), '{}')
-    from ${builds} b where b.job_id = any(${`{${ids.join(',')}}`}::bigint[]) on conflict do nothing`)
+/**
+ * Puts pending jobs into the queue for runners; those that trigger a pipeline do so by a job of the queue. Those of a
+ * resource group wait for it first, unless they have it; their ids are returned.
+ */
+export async function enqueueBuilds(
+  tx: Transaction,
+  pipeline: { project_id: number; protected: boolean },
+  ids: number[],
+  { hasResource = false } = {},
+): Promise<number[]> {
+  const { rows } = await tx.execute<{ id: string; waits: boolean }>(sql`with given as (
+      select s.id, s.kind, b.definition, b.resource_group_id is not null and not ${hasResource}::boolean as waits
+      from ${commitStatuses} s join ${builds} b on b.job_id = s.id where s.id = any(${`{${ids.join(',')}}`}::bigint[])),
+    waiting as (update ${commitStatuses} s set status = 'waiting_for_resource', queued_at = null from given where s.id = given.id and given.waits),
+    queued as (insert into ${pendingBuilds} (job_id, project_id, protected, tags)
+      select given.id, ${pipeline.project_id}, ${pipeline.protected}, coalesce(array(select jsonb_array_elements_text(given.definition -> 'tags')), '{}')
+      from given where kind = 'build' and not waits on conflict do nothing)
+    select id, waits from given where waits or kind = 'bridge'`)
+  const [waiting, bridges] = [true, false].map((waits) => rows.flatMap((each) => (each.waits === waits ? [Number(each.id)] : [])))
+  await enqueueAll(
+    tx,
+    triggering,
+    (bridges ?? []).map((job) => ({ input: { job }, key: String(job) })),
+  )
+  return waiting ?? []
+}

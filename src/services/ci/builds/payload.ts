@@ -1,19 +1,22 @@
 import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
-import { actorOf } from '../../../access/actor.js'
+import { actingAs, actorOf } from '../../../access/actor.js'
 import { fullPathOf, type Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { artifacts, builds, commitStatuses, namespaces, pipelines, pipelineVariables, projects } from '../../../db/schema/index.js'
 import { type Oid, ZERO } from '../../../git/types.js'
 import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
+import { releaseScript } from '../../../rules/ci/release-script.js'
 import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
 import { unsealed } from '../../core/unsealed.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import { pipelineVariablePurpose } from '../create.js'
+import { environmentVariables, recordAddress } from '../environments/of-jobs.js'
 import { predefinedVariables } from '../predefined.js'
 import type { Runner } from '../runners/runners.js'
 import { storedVariables } from '../variables.js'
 import { cachesOf } from './caches.js'
+import { externalDependencies } from './external-needs.js'
 import type { TakenBuild } from './queue.js'
 
 /** A variable as a runner gets it. */
@@ -77,6 +80,7 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   const predefined = [
     ...predefinedVariables(ctx, { ...pipeline, project, commit, user: actorOf(user), pipeline }),
     ...jobVariables(ctx, record, runner),
+    ...environmentVariables(definition),
   ]
   const secret: Variable[] = [
     { key: 'CI_JOB_TOKEN', value: taken.token },
@@ -101,6 +105,9 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...overriding]).values()])
   const values = valuesOf(all)
   const expand = (text: string) => expandVariables(text, values)
+  await recordAddress(ctx, job.id, definition, expand)
+  const external = await externalDependencies(ctx, record, actingAs(actorOf(user)), taken.token, expand)
+  if (!external) throw new Unfit('missing_dependency_failure')
   const variables: SentVariable[] = all.map(({ key, value, file, raw }) => ({
     key,
     value,
@@ -164,7 +171,7 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     artifacts: artifactsOf(definition, expand),
     cache: await cachesOf(repository, pipeline.sha as Oid, definition, expand, pipeline.protected),
     credentials: [],
-    dependencies,
+    dependencies: [...dependencies, ...external],
     features: {
       trace_sections: true,
       token_mask_prefixes: ['glrt-'],
@@ -192,9 +199,10 @@ function jobVariables(ctx: Pick<Context, 'links'>, { job, build: { definition },
   return Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }]))
 }
 
-function stepsOf({ before_script: before, script, after_script: after }: PlannedJob, timeout: number) {
-  const main = { name: 'script', script: [...before, ...script], timeout, when: 'on_success', allow_failure: false }
-  return after.length > 0 ? [main, { name: 'after_script', script: after, timeout, when: 'always', allow_failure: true }] : [main]
+function stepsOf({ before_script: before, script, after_script: after, release }: PlannedJob, timeout: number) {
+  const step = (name: string, lines: string[]) => ({ name, script: lines, timeout, when: 'on_success', allow_failure: false })
+  const main = [step('script', [...before, ...script]), ...(release ? [step('release', [releaseScript(release)])] : [])]
+  return after.length > 0 ? [...main, { name: 'after_script', script: after, timeout, when: 'always', allow_failure: true }] : main
 }
 
 /** File names and formats of reports; others are sent as they are. */

@@ -3,6 +3,8 @@ import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { builds, commitStatuses, pendingBuilds, type pipelines } from '../../../db/schema/index.js'
 import type { PlannedJob } from '../../../rules/ci/types.js'
+import { lateAddress } from '../environments/address.js'
+import { copyDeployment, stoppedByJob } from '../environments/of-jobs.js'
 import { announce } from '../events.js'
 import { advance, enqueueBuilds, lockJobs } from './advance.js'
 import { coverageOf } from './coverage.js'
@@ -23,6 +25,12 @@ const REASONS = new Set([
   'trace_size_exceeded',
   'builds_disabled',
   'user_blocked',
+  'downstream_bridge_project_not_found',
+  'insufficient_bridge_permissions',
+  'downstream_pipeline_creation_failed',
+  'reached_max_descendant_pipelines_depth',
+  'reached_max_pipeline_hierarchy_size',
+  'pipeline_loop_detected',
 ])
 
 /** What a runner says about the end of a job. */
@@ -37,6 +45,7 @@ export async function reportEnd(ctx: Context, build: RunningBuild, end: BuildEnd
   if (build.state === end.state) return
   if (build.state !== 'running') throw notRunning(build.state)
   const coverage = await coverageOf(ctx, build)
+  if (end.state === 'success') await lateAddress(ctx, build)
   await endBuild(ctx, build.pipeline, build.job, { ...end, coverage })
 }
 
@@ -70,6 +79,7 @@ export async function endBuild(ctx: Context, pipelineId: number, job: number, en
       .update(builds)
       .set({ seen_at: null, exit_code: end.exit_code ?? null })
       .where(eq(builds.job_id, job))
+    if (end.state === 'success') await stoppedByJob(ctx, tx, pipeline.project_id, row.definition)
     if (reason !== null && triesAgain(row.definition, row.retries, reason, end.exit_code))
       await copyJob(ctx, tx, pipeline, job, { retries: row.retries + 1 })
     return { pipeline, status: await advance(ctx, tx, pipeline) }
@@ -100,9 +110,10 @@ export async function copyJob(
       select s.project_id, s.pipeline_id, coalesce(${user}::bigint, s.user_id), s.kind, s.name, s.stage, s.stage_index, 'pending',
         (b.definition ->> 'allow_failure')::boolean, ${now}::timestamptz, ${now}::timestamptz
       from ${commitStatuses} s join ${builds} b on b.job_id = s.id where s.id = ${job} returning id)
-    insert into ${builds} (job_id, definition, needs, retries, variables)
-    select copy.id, b.definition, b.needs, ${retries}::integer, b.variables from copy, ${builds} b where b.job_id = ${job} returning job_id as id`)
+    insert into ${builds} (job_id, definition, needs, retries, variables, resource_group_id)
+    select copy.id, b.definition, b.needs, ${retries}::integer, b.variables, b.resource_group_id from copy, ${builds} b where b.job_id = ${job} returning job_id as id`)
   const id = Number(rows[0]?.id)
+  await copyDeployment(tx, job, id, ctx.now())
   await enqueueBuilds(tx, pipeline, [id])
   return id
 }

@@ -19,6 +19,7 @@ import { groupIssuesPage, groupRequestsPage, issuesChange, issuesPage, myIssuesP
 import { groupLabels, labelPromotion, labelSubscription, projectLabels } from './labels.js'
 import { groupMilestones, projectMilestones } from './milestones.js'
 import { newIssueForm, newIssuePage } from './new-issue.js'
+import { environmentPage, environmentStop, environmentsPage } from './pipelines/environments.js'
 import { artifactsPage, jobForms, jobPage, rawLogPage } from './pipelines/job.js'
 import { pipelinesOfCommitPage, pipelinesPage } from './pipelines/list.js'
 import { newPipelineForm, newPipelinePage } from './pipelines/new.js'
@@ -87,6 +88,9 @@ export const planning: readonly (Page | Form)[] = [
   rawLogPage,
   artifactsPage,
   ...jobForms,
+  environmentsPage,
+  environmentPage,
+  environmentStop,
   snippetsHome,
   ownSnippetsPage,
   publicSnippetsPage,

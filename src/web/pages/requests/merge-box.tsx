@@ -8,11 +8,13 @@ import * as documented from '../../../http/documented.js'
 import { bool, orDefault, str } from '../../../http/params.js'
 import { isDraft } from '../../../rules/draft.js'
 import { isSquashed } from '../../../rules/squash.js'
+import { type Environment, environmentsOfBranch } from '../../../services/ci/environments/environments.js'
 import { mergeMessage, squashMessage } from '../../../services/issuables/merge-requests/merging/messages.js'
 import { type BranchOptions, branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
-import { completeMergeRequest, type SingleMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
+import { completeMergeRequest, type SingleMergeRequest, sourceOf } from '../../../services/issuables/merge-requests/reading/load.js'
 import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { listReviewers, type ReviewerRecord } from '../../../services/issuables/merge-requests/writing/reviewers.js'
+import { AppLink } from '../../components/app-link.js'
 import { PipelineBadge, shortId } from '../../components/files/code.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
@@ -31,6 +33,8 @@ export interface Merging {
   branches: BranchOptions
   /** The messages that a merge has unless they are edited; null if there is nothing to merge with. */
   messages: { merge: string | null; squash: string | null } | null
+  /** Where the source branch was deployed to last. */
+  environments: Environment[]
 }
 
 /** The most reviewers that a page names. */
@@ -38,20 +42,22 @@ const MAX_REVIEWERS = 50
 
 /** What the box needs to say how a merge request can be merged. */
 export async function loadMerging(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<Merging> {
-  const [record, approvals, { items: reviewers }] = await Promise.all([
+  const [record, approvals, { items: reviewers }, source] = await Promise.all([
     completeMergeRequest(ctx, caller, subject),
     loadApprovals(ctx, caller, subject),
     listReviewers(ctx, subject, { page: 1, per_page: MAX_REVIEWERS }),
+    sourceOf(ctx, caller, subject, subject.request),
   ])
   const branches = await branchOptions(ctx, caller, subject, record)
   const { request, rules } = record
-  if (!record.can_merge || request.state !== 'opened') return { record, approvals, reviewers, branches, messages: null }
+  const environments = source?.can('read_pipeline') ? await environmentsOfBranch(ctx, source, request.source_branch) : []
+  if (!record.can_merge || request.state !== 'opened') return { record, approvals, reviewers, branches, messages: null, environments }
   const merging = { caller, subject, request }
   const [merge, squash] = await Promise.all([
     rules.merge_method === 'ff' ? null : mergeMessage(ctx, merging, undefined),
     rules.squash_option === 'never' ? null : squashMessage(ctx, merging, undefined),
   ])
-  return { record, approvals, reviewers, branches, messages: { merge, squash } }
+  return { record, approvals, reviewers, branches, messages: { merge, squash }, environments }
 }
 
 const CHECK_ICONS = { done: 'circle-check', missing: 'circle-x', waiting: 'clock', info: 'circle-dot' } as const
@@ -143,7 +149,7 @@ function Open(props: BoxProps) {
   )
 }
 
-function Checks({ record, approvals, reviewers, branches, view, subject }: BoxProps) {
+function Checks({ record, approvals, reviewers, branches, environments, view, subject }: BoxProps) {
   const { request, rules, pipeline_status: pipeline, head_pipeline, can_merge } = record
   const at = addressOf(subject)
   const target = <code>{request.target_branch}</code>
@@ -193,6 +199,11 @@ function Checks({ record, approvals, reviewers, branches, view, subject }: BoxPr
           {pipeline !== 'success' && rules.pipeline_needed && ' It must pass first.'}
         </Check>
       )}
+      {environments.map((environment) => (
+        <Check key={environment.id} state="info">
+          Deployed to {environment.name}. <AppLink environment={environment} />
+        </Check>
+      ))}
       {pipeline === null && rules.pipeline_needed && (
         <Check state="missing">A pipeline must pass first, and there is none for the newest commit.</Check>
       )}

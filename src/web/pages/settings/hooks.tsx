@@ -29,6 +29,7 @@ const EVENT_LABELS: [HookEvent, string][] = [
   ['confidential_note', 'Comments on confidential issues'],
   ['pipeline', 'Pipelines'],
   ['job', 'Jobs'],
+  ['deployment', 'Deployments'],
   ['wiki_page', 'Wiki pages'],
   ['releases', 'Releases'],
   ['subgroup', 'Subgroups'],

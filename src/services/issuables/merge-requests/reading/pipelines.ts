@@ -8,7 +8,7 @@ import { mergeRequestCommits, pipelines } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { forbidden } from '../../../../failures.js'
 import type { Keyset } from '../../../../lib/keyset.js'
-import { basicColumns, type PipelineBasicRecord } from '../../../ci/pipelines.js'
+import { basicColumns, isNoChild, type PipelineBasicRecord } from '../../../ci/pipelines.js'
 import { afterRow, type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { sourceOf } from './load.js'
 
@@ -21,6 +21,7 @@ const selectPipelines = statement('pipelines of a merge request', (db) =>
         eq(pipelines.project_id, sql.placeholder('source')),
         eq(pipelines.ref, sql.placeholder('branch')),
         afterRow(pipelines.id),
+        isNoChild,
         sql`exists (select 1 from ${mergeRequestCommits} c where c.merge_request_id = ${sql.placeholder('request')} and c.sha = ${pipelines.sha})`,
       ),
     )

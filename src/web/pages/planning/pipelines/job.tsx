@@ -30,6 +30,7 @@ function withoutLog({ status }: JobRecord, build: BuildFacts): string {
   if (build.erased_at) return 'The log was erased.'
   if (status.status === 'manual') return 'This job waits until somebody starts it.'
   if (status.status === 'scheduled') return 'This job waits for its time.'
+  if (status.status === 'waiting_for_resource') return 'This job waits for another of its resource group to end.'
   if (status.status === 'pending') return 'This job waits for a runner.'
   if (status.status === 'created') return 'This job waits for others.'
   return status.status === 'running' ? 'The runner has sent nothing yet.' : 'This job has no log.'
@@ -88,6 +89,12 @@ function Job({ view, subject, job, build, log }: JobProps) {
               </a>
             </>,
           ],
+          [
+            'Environment',
+            build.environment && (
+              <a href={`${links.page('environments')}?${new URLSearchParams({ search: build.environment.name })}`}>{build.environment.name}</a>
+            ),
+          ],
           ['Tags', build.tags.length > 0 ? build.tags.map((tag) => <Badge key={tag}>{tag}</Badge>) : null],
           [
             'Artifacts',
@@ -134,8 +141,8 @@ export const jobPage = page({
   async show({ ctx, subject, input, view }) {
     const job = await getJob(ctx, subject, input.job_id)
     const { pipeline, status, build } = job
-    // a status of an external server stands in its pipeline
-    if (!build) return new Redirect(`${ciAddress(subject, `pipelines/${pipeline.id}`)}#job_${status.id}`)
+    // a status of an external server, and a job that triggers a pipeline, stand in their pipeline
+    if (!build || build.isBridge) return new Redirect(`${ciAddress(subject, `pipelines/${pipeline.id}`)}#job_${status.id}`)
     const from = Math.max(0, build.trace_size - SHOWN_BYTES)
     const log = build.trace_size > 0 ? await readLog(ctx.cpu.slices, await readTrace(ctx, status.id, from, build.trace_size), from > 0) : null
     return {

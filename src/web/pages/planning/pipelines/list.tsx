@@ -67,6 +67,9 @@ export const pipelinesPage = page({
           tools={
             <>
               {scopes}
+              <a class="button" href={links.page('environments')}>
+                Environments
+              </a>
               {subject.can('create_pipeline') && (
                 <a class="button primary" href={links.page('pipelines/new')}>
                   Run pipeline

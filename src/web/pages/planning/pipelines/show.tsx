@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../../access/rules.js'
 import { rowId } from '../../../../http/params.js'
+import { downstreamOf, type LinkedPipeline, upstreamOf } from '../../../../services/ci/bridges/list.js'
 import { retryPipeline } from '../../../../services/ci/builds/actions.js'
-import { type JobRecord, listPipelineJobs } from '../../../../services/ci/jobs.js'
+import { type BuildFacts, type JobRecord, listPipelineJobs } from '../../../../services/ci/jobs.js'
 import { cancelPipeline, getPipeline, type PipelineRecord } from '../../../../services/ci/pipelines.js'
 import { Facts } from '../../../components/facts.js'
-import { PipelineBadge, shortId } from '../../../components/files/code.js'
+import { PipelineBadge, PipelineIcon, shortId } from '../../../components/files/code.js'
 import { ActionButton } from '../../../components/form.js'
 import { Row, Rows } from '../../../components/list.js'
 import { PersonLink } from '../../../components/people/person-link.js'
@@ -42,9 +43,38 @@ interface JobProps {
   view: PageView
   subject: ProjectSubject
   job: JobRecord
+  /** The pipeline that it has triggered. */
+  downstream: LinkedPipeline | undefined
 }
 
-function JobRow({ view, subject, job }: JobProps) {
+const pipelineAddress = (view: PageView, { pipeline, fullPath }: LinkedPipeline) => `${projectLinks(view, fullPath).page(`pipelines/${pipeline.id}`)}`
+
+const VERBS: Record<NonNullable<BuildFacts['environment']>['action'], string> = {
+  start: 'deploys to',
+  stop: 'stops',
+  prepare: 'prepares',
+  verify: 'verifies',
+  access: 'uses',
+}
+
+/** What of a job is not its state: what it waits for, and where it deploys to. */
+const About = ({ build }: { build: BuildFacts }) => (
+  <>
+    {build.needs && build.needs.length > 0 && <span class="dim">needs {build.needs.join(', ')}</span>}
+    {build.environment && (
+      <span class="dim">
+        {VERBS[build.environment.action]} {build.environment.name}
+      </span>
+    )}
+    {build.scheduled_at && (
+      <span class="dim">
+        begins <Time at={build.scheduled_at} />
+      </span>
+    )}
+  </>
+)
+
+function JobRow({ view, subject, job, downstream }: JobProps) {
   const { status, build } = job
   const elsewhere = status.target_url && /^https?:/i.test(status.target_url) ? status.target_url : null
   return (
@@ -57,7 +87,7 @@ function JobRow({ view, subject, job }: JobProps) {
       }
     >
       <span id={`job_${status.id}`}>
-        {build ? (
+        {build && !build.isBridge ? (
           <a href={view.links.prefix + ciAddress(subject, `jobs/${status.id}`)}>
             <strong>{status.name}</strong>
           </a>
@@ -70,6 +100,15 @@ function JobRow({ view, subject, job }: JobProps) {
         )}{' '}
         <span class="dim">{durationText(status.started_at, status.finished_at)}</span>
       </span>
+      {downstream && (
+        <span>
+          <a href={pipelineAddress(view, downstream)}>
+            {downstream.pipeline.source === 'parent_pipeline' ? 'Child pipeline' : downstream.fullPath} #{downstream.pipeline.id}
+          </a>{' '}
+          <PipelineIcon state={downstream.pipeline.status} of="" />
+        </span>
+      )}
+      {build && <About build={build} />}
       {status.failure_reason && <span class="dim">{status.failure_reason.replaceAll('_', ' ')}</span>}
       {status.allow_failure && status.status === 'failed' && <span class="dim">may fail</span>}
       {status.description && <span>{status.description}</span>}
@@ -83,9 +122,11 @@ interface PipelineProps {
   pipeline: PipelineRecord
   jobs: JobRecord[]
   total: number
+  upstream: LinkedPipeline | null
+  downstream: Map<number, LinkedPipeline>
 }
 
-function Pipeline({ view, subject, pipeline, jobs, total }: PipelineProps) {
+function Pipeline({ view, subject, pipeline, jobs, total, upstream, downstream }: PipelineProps) {
   const { id, status } = pipeline
   const links = projectLinks(view, fullPathOf(subject.project))
   const at = ciAddress(subject, `pipelines/${id}`)
@@ -119,6 +160,14 @@ function Pipeline({ view, subject, pipeline, jobs, total }: PipelineProps) {
           ['Commit', commitLink(pipeline.sha)],
           ['Before', pipeline.before_sha && /[^0]/.test(pipeline.before_sha) ? commitLink(pipeline.before_sha) : null],
           ['Made by', pipeline.source.replaceAll('_', ' ')],
+          [
+            'Triggered by',
+            upstream && (
+              <a href={pipelineAddress(view, upstream)}>
+                {upstream.fullPath === fullPathOf(subject.project) ? 'Pipeline' : upstream.fullPath} #{upstream.pipeline.id}
+              </a>
+            ),
+          ],
           ['For', pipeline.user && <PersonLink view={view} user={pipeline.user} />],
           ['Created', <Time key="created" at={pipeline.created_at} />],
           ['Duration', durationText(pipeline.started_at, pipeline.finished_at)],
@@ -135,7 +184,7 @@ function Pipeline({ view, subject, pipeline, jobs, total }: PipelineProps) {
               <PagePart>
                 <Rows empty="">
                   {stage.jobs.map((job) => (
-                    <JobRow key={job.status.id} view={view} subject={subject} job={job} />
+                    <JobRow key={job.status.id} view={view} subject={subject} job={job} downstream={downstream.get(job.status.id)} />
                   ))}
                 </Rows>
               </PagePart>
@@ -152,16 +201,22 @@ export const pipelinePage = page({
   at: 'P/-/pipelines/:pipeline_id',
   access: onProjectSignedIn('read_pipeline'),
   input: z.object({ pipeline_id: rowId() }),
-  async show({ ctx, subject, input, view }) {
-    const [pipeline, { items, total }] = await Promise.all([
+  async show({ ctx, caller, subject, input, view }) {
+    const [pipeline, { items, total }, upstream] = await Promise.all([
       getPipeline(ctx, subject, input.pipeline_id),
-      listPipelineJobs(ctx, subject, input.pipeline_id, { page: 1, per_page: SHOWN_JOBS }),
+      listPipelineJobs(ctx, subject, input.pipeline_id, { bridges: false, page: 1, per_page: SHOWN_JOBS }),
+      upstreamOf(ctx, caller, input.pipeline_id),
     ])
+    const downstream = await downstreamOf(
+      ctx,
+      caller,
+      items.flatMap(({ status, build }) => (build?.isBridge ? [status.id] : [])),
+    )
     return {
       title: `Pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
-          <Pipeline view={view} subject={subject} pipeline={pipeline} jobs={items} total={total} />
+          <Pipeline view={view} subject={subject} pipeline={pipeline} jobs={items} total={total} upstream={upstream} downstream={downstream} />
         </ProjectLayout>
       ),
     }

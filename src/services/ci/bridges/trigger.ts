@@ -1,0 +1,215 @@
+import { asc, eq, sql } from 'drizzle-orm'
+import { actingAs, actorOf, type SignedIn } from '../../../access/actor.js'
+import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { commitStatuses, pipelines, pipelineVariables } from '../../../db/schema/index.js'
+import { Failure, failureText, nullOnFailure } from '../../../failures.js'
+import type { Oid } from '../../../git/types.js'
+import { enqueue } from '../../../jobs/enqueue.js'
+import { defineJob } from '../../../jobs/kinds.js'
+import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
+import type { JobTrigger, Variable } from '../../../rules/ci/types.js'
+import { unsealed } from '../../core/unsealed.js'
+import { getUser } from '../../identity/users.js'
+import { mayMergeInto, mayPushTo, protectionsOf, reaches } from '../../repository/protection.js'
+import { repositoryOf } from '../../repository/repositories.js'
+import { advance, lockJobs } from '../builds/advance.js'
+import { canceling, mirroring, triggering } from '../builds/later.js'
+import { type BuildRecord, loadBuild } from '../builds/payload.js'
+import { endBuild } from '../builds/report.js'
+import { createPipeline, type NewPipeline, pipelineVariablePurpose, runsJobs } from '../create.js'
+import { announce } from '../events.js'
+import { predefinedVariables } from '../predefined.js'
+import { storedVariables } from '../variables.js'
+import { childConfig } from './config.js'
+
+/** Child pipelines may have child pipelines, and no deeper (CI-304). */
+const MAX_CHILD_DEPTH = 2
+/** Pipelines that one pipeline may lead to, with all that these lead to. */
+const MAX_HIERARCHY = 1_000
+
+/** Why a job cannot trigger its pipeline. */
+class Refusal extends Error {
+  constructor(
+    readonly reason: string,
+    readonly text: string | null = null,
+  ) {
+    super(reason)
+  }
+}
+
+/** Makes the pipeline of a job that triggers one, once, and ends the job or lets it wait (CI-300). */
+export const triggerPipeline = defineJob({
+  ...triggering,
+  async run(ctx: Context, { job }, { id: madeBy }) {
+    const record = await loadBuild(ctx, job)
+    if (record?.job.status !== 'pending' || !record.build.definition.trigger) return
+    const { trigger } = record.build.definition
+    try {
+      if ((await downstreamOf(ctx, job)) === null) await create(ctx, record, trigger, madeBy)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      await refuse(ctx, record, error)
+      return
+    }
+    if (trigger.strategy === null) await endBuild(ctx, record.pipeline.id, job, { state: 'success' })
+    else await wait(ctx, record)
+    await cancelIfEnded(ctx, job)
+  },
+  async failed(ctx: Context, { job }) {
+    const record = await loadBuild(ctx, job)
+    if (record) await refuse(ctx, record, new Refusal('downstream_pipeline_creation_failed'))
+  },
+})
+
+async function downstreamOf(ctx: Context, job: number): Promise<number | null> {
+  const [found] = await ctx.db.write.select({ id: pipelines.id }).from(pipelines).where(eq(pipelines.bridge_id, job))
+  return found?.id ?? null
+}
+
+async function refuse(ctx: Context, { job, pipeline }: BuildRecord, { reason, text }: Refusal): Promise<void> {
+  if (text !== null)
+    await ctx.db.write
+      .update(commitStatuses)
+      .set({ description: text.slice(0, 1_000) })
+      .where(eq(commitStatuses.id, job.id))
+  await endBuild(ctx, pipeline.id, job.id, { state: 'failed', failure_reason: reason })
+}
+
+/** The job has the state of the pipeline from now on. */
+async function wait(ctx: Context, { job, pipeline: { id } }: BuildRecord): Promise<void> {
+  const changed = await ctx.db.transaction(async (tx) => {
+    const pipeline = await lockJobs(tx, id)
+    if (!pipeline) return null
+    const now = ctx.now()
+    await tx
+      .update(commitStatuses)
+      .set({ status: 'running', started_at: now })
+      .where(sql`${commitStatuses.id} = ${job.id} and ${commitStatuses.status} = 'pending'`)
+    const [downstream] = await tx.select({ id: pipelines.id }).from(pipelines).where(eq(pipelines.bridge_id, job.id))
+    // it may have ended already
+    if (downstream) await enqueue(tx, mirroring, { pipeline: downstream.id }, { key: String(downstream.id) })
+    return { pipeline, status: await advance(ctx, tx, pipeline) }
+  })
+  if (changed) await announce(ctx, changed.pipeline, changed.status)
+}
+
+/** The job was canceled while its pipeline was made. */
+async function cancelIfEnded(ctx: Context, job: number): Promise<void> {
+  const [found] = await ctx.db.write.select({ status: commitStatuses.status }).from(commitStatuses).where(eq(commitStatuses.id, job))
+  if (found?.status === 'canceled') await enqueue(ctx.db, canceling, { job }, { key: `job ${job}` })
+}
+
+interface Ancestor {
+  project: number
+  ref: string
+  source: string
+  root: number
+  [column: string]: unknown
+}
+
+/** The pipeline and those that led to it, itself first. */
+async function ancestorsOf(ctx: Context, pipeline: number): Promise<Ancestor[]> {
+  const { rows } = await ctx.db.write.execute<Record<'project_id' | 'ref' | 'source' | 'root', string>>(sql`with recursive up as (
+      select p.id, p.project_id, p.ref, p.source, p.bridge_id, p.root_id, 0 as distance from ${pipelines} p where p.id = ${pipeline}
+      union all
+      select p.id, p.project_id, p.ref, p.source, p.bridge_id, p.root_id, up.distance + 1
+      from up join ${commitStatuses} s on s.id = up.bridge_id join ${pipelines} p on p.id = s.pipeline_id where up.distance < ${MAX_HIERARCHY})
+    select project_id, ref, source, coalesce(root_id, id) as root from up order by distance`)
+  return rows.map(({ project_id, ref, source, root }) => ({ project: Number(project_id), ref, source, root: Number(root) }))
+}
+
+async function create(ctx: Context, record: BuildRecord, trigger: JobTrigger, madeBy: number): Promise<void> {
+  const { job, pipeline } = record
+  const user = await nullOnFailure(getUser(ctx, job.user_id))
+  if (user?.state !== 'active') throw new Refusal('user_blocked')
+  const caller = actingAs(actorOf(user))
+  const subject = await nullOnFailure(getProjectFor(ctx, caller, String(pipeline.project_id)))
+  if (!subject?.can('create_pipeline')) throw new Refusal('insufficient_bridge_permissions')
+  const ancestors = await ancestorsOf(ctx, pipeline.id)
+  const root = ancestors[0]?.root ?? pipeline.id
+  const [size] = await ctx.db.write.select({ count: sql<number>`count(*)::integer` }).from(pipelines).where(eq(pipelines.root_id, root))
+  if ((size?.count ?? 0) + 1 >= MAX_HIERARCHY) throw new Refusal('reached_max_pipeline_hierarchy_size')
+  const values = await variablesOf(ctx, record, caller)
+  const expand = (text: string) => expandVariables(text, values.known)
+  const shared = { bridge_id: job.id, root_id: root, variables: values.forwarded, made_by: madeBy, strict: true }
+  const target =
+    trigger.project === null
+      ? await child(ctx, subject, record, trigger, ancestors)
+      : await other(ctx, caller, { path: expand(trigger.project), branch: trigger.branch && expand(trigger.branch), trigger }, ancestors)
+  try {
+    await createPipeline(ctx, caller, target.subject, { ...shared, ...target.given })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    throw new Refusal('downstream_pipeline_creation_failed', failureText(error.body))
+  }
+}
+
+type Target = { subject: ProjectSubject; given: Pick<NewPipeline, 'source' | 'ref' | 'tag' | 'sha' | 'before_sha' | 'config' | 'inputs'> }
+
+/** A child pipeline: of the same commit. */
+async function child(ctx: Context, subject: ProjectSubject, { pipeline }: BuildRecord, trigger: JobTrigger, ancestors: Ancestor[]): Promise<Target> {
+  const first = ancestors.findIndex(({ source }) => source !== 'parent_pipeline')
+  if ((first < 0 ? ancestors.length : first) >= MAX_CHILD_DEPTH) throw new Refusal('reached_max_descendant_pipelines_depth')
+  const { ref, tag, before_sha } = pipeline
+  const config = await childConfig(ctx, subject, pipeline.id, trigger)
+  return { subject, given: { source: 'parent_pipeline', ref, tag, sha: pipeline.sha as Oid, before_sha, config } }
+}
+
+/** A pipeline of another project: of the head of a branch or tag. */
+async function other(
+  ctx: Context,
+  caller: SignedIn,
+  { path, branch, trigger }: { path: string; branch: string | null; trigger: JobTrigger },
+  ancestors: Ancestor[],
+): Promise<Target> {
+  const subject = path.includes('/') ? await nullOnFailure(getProjectFor(ctx, caller, path)) : null
+  if (!subject) throw new Refusal('downstream_bridge_project_not_found')
+  const { project } = subject
+  if (!subject.can('create_pipeline') || !runsJobs(project)) throw new Refusal('insufficient_bridge_permissions')
+  const known = ancestors.filter(({ source }) => source !== 'parent_pipeline').map((each) => JSON.stringify([each.project, each.ref, each.source]))
+  if (new Set(known).size < known.length) throw new Refusal('pipeline_loop_detected')
+  const ref = branch || project.default_branch
+  const repository = repositoryOf(ctx, project)
+  const [head, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
+  const found = head ?? tag
+  const sha = found && (await repository.resolve(found))?.commit
+  if (!sha) throw new Refusal('downstream_pipeline_creation_failed', 'Reference not found')
+  const protections = await protectionsOf(ctx, project.id)
+  const may = head
+    ? mayPushTo(subject, protections, ref) || mayMergeInto(subject, protections, ref)
+    : reaches(subject, protections.createTagLevel(ref))
+  if (!may) throw new Refusal('insufficient_bridge_permissions', `You do not have sufficient permission to run a pipeline on '${ref}'.`)
+  return { subject, given: { source: 'pipeline', ref, tag: head === null, sha, before_sha: null, inputs: trigger.inputs } }
+}
+
+/** The variables of the job, as a runner would get them, and those of them that the pipeline gets (CI-303). */
+async function variablesOf(ctx: Context, { job, build, pipeline, project }: BuildRecord, caller: SignedIn) {
+  const { trigger, variables: own } = build.definition
+  const commit = await repositoryOf(ctx, project).commit(pipeline.sha as Oid)
+  if (!commit) throw new Refusal('downstream_pipeline_creation_failed', 'Commit not found')
+  const rows = await ctx.db.write
+    .select()
+    .from(pipelineVariables)
+    .where(eq(pipelineVariables.pipeline_id, pipeline.id))
+    .orderBy(asc(pipelineVariables.key))
+  const given = rows.flatMap(({ key, sealed, file }): Variable[] => {
+    const value = unsealed(ctx, sealed, pipelineVariablePurpose(pipeline.id, key))
+    return value === null ? [] : [{ key, value, file }]
+  })
+  const all: Variable[] = [
+    ...predefinedVariables(ctx, { ...pipeline, project, commit, user: caller.user, pipeline }),
+    { key: 'CI_JOB_ID', value: String(job.id) },
+    { key: 'CI_JOB_NAME', value: job.name },
+    { key: 'CI_JOB_STAGE', value: job.stage },
+    ...own,
+    ...(await storedVariables(ctx, project, pipeline.protected)),
+    ...given,
+    ...build.variables,
+  ]
+  const known = valuesOf(expandEach(all))
+  const forward = trigger?.forward ?? { yaml_variables: true, pipeline_variables: false }
+  const expanded = own.map(({ key, value, raw }) => ({ key, value: raw ? value : expandVariables(value, known), ...(raw && { raw }) }))
+  const forwarded = valuesOf([...(forward.yaml_variables ? expanded : []), ...(forward.pipeline_variables ? [...given, ...build.variables] : [])])
+  return { known, forwarded: [...forwarded.values()] }
+}

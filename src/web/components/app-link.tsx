@@ -1,0 +1,14 @@
+import type { Environment } from '../../services/ci/environments/environments.js'
+
+interface Props {
+  environment: Pick<Environment, 'name' | 'external_url' | 'state'>
+  class?: string
+}
+
+/** Leads to what was deployed; nothing if that has no address of the web. */
+export const AppLink = ({ environment: { name, external_url: url, state }, class: look }: Props) =>
+  url !== null && /^https?:/i.test(url) && state !== 'stopped' ? (
+    <a {...(look && { class: look })} href={url} rel="nofollow noopener">
+      View app<span class="hidden"> {name}</span>
+    </a>
+  ) : null
