@@ -79,6 +79,8 @@ BEGIN
     ('notes', 'note confidential_note', 'INSERT', '', 'NOT NEW.system', ''),
     ('notes', 'note confidential_note', 'UPDATE', 'note', 'NOT NEW.system', ''),
     ('pipelines', 'pipeline', 'UPDATE', 'status', 'true', ''),
+    ('commit_statuses', 'job', 'INSERT', '', 'NEW.kind = ''build''', ''),
+    ('commit_statuses', 'job', 'UPDATE', 'status', 'NEW.kind = ''build''', ''),
     ('releases', 'releases', 'INSERT OR DELETE', '', 'true', ''),
     ('releases', 'releases', 'UPDATE', 'name description released_at', 'true', ''),
     ('members', 'system', 'INSERT', '', 'NEW.requested_at IS NULL', ''),
