@@ -109,6 +109,11 @@ const subjects: Section[] = [
     endpoints: variables.filter(({ path }) => path.startsWith('/projects/')),
   },
   { name: 'Group variables', description: 'CI variables of groups.', endpoints: variables.filter(({ path }) => path.startsWith('/groups/')) },
+  {
+    name: 'Instance variables',
+    description: 'CI variables of all projects; administrators only.',
+    endpoints: variables.filter(({ path }) => path.startsWith('/admin/')),
+  },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },

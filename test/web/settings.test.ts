@@ -544,6 +544,39 @@ describe('protection, variables, keys and tokens', () => {
     }
   })
 
+  it('have variables of one name for several environments, and what kind they are (V-60 to V-64)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner })
+    const browser = await signedIn(owner)
+    const at = `/${project.fullPath}/-/variables`
+    await browser.open(at)
+    const short = await browser.submit('Add variable', { 'variable[key]': 'URL', 'variable[value]': 'short', 'variable[masked]': '1' })
+    expect(short.$('#variable_value_fault').text()).toContain('is invalid')
+    await browser.open(at)
+    await browser.submit('Add variable', { 'variable[key]': 'URL', 'variable[value]': 'all' })
+    const given = { 'variable[key]': 'URL', 'variable[value]': 'live-one', 'variable[environment_scope]': 'production', 'variable[masked]': '1' }
+    const both = await browser.submit('Add variable', given)
+    expect(both.$('.rows .badge').text()).toBe('productionmasked')
+    const live = await browser.open(both.$('[aria-label="Show URL in production"]').attr('href') as string)
+    expect([live.$('#variable_value').text().trim(), live.$('#variable_environment_scope').val()]).toEqual(['live-one', 'production'])
+    await browser.submit('Save changes', { 'variable[environment_scope]': 'prod/*', 'variable[variable_type]': 'file', 'variable[raw]': '1' })
+    const one = await t.api('get', `${project.path}/variables/URL?filter[environment_scope]=prod/*`, owner).expect(200)
+    expect(one.body).toMatchObject({ value: 'live-one', variable_type: 'file', masked: true, raw: true })
+    expect((await t.api('get', `${project.path}/variables`, owner)).body).toMatchObject([{ value: 'all' }, { value: 'live-one' }])
+  })
+
+  it('have variables of the service for its administrators (V-65)', async () => {
+    const admin = await anAdmin(t.ctx)
+    const browser = await signedIn(admin)
+    await browser.open('/admin/variables')
+    const added = await browser.submit('Add variable', { 'variable[key]': 'SHARED', 'variable[value]': 'one', 'variable[protected]': '1' })
+    expect([added.text.includes('SHARED'), added.$('[name="variable[environment_scope]"]').length]).toEqual([true, 0])
+    await browser.open('/admin/variables/SHARED')
+    await browser.submit('Save changes', { 'variable[value]': 'two' })
+    expect((await t.api('get', '/admin/ci/variables/SHARED', admin).expect(200)).body).toMatchObject({ value: 'two', protected: true })
+    expect((await browser.submit('Delete')).text).toContain('There are no variables.')
+  })
+
   it('show deploy tokens once, and let keys push or not', async () => {
     const owner = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })

@@ -8,7 +8,7 @@ import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
 import { oauthKeyPurpose } from '../identity/oauth/openid.js'
 import { otpPurpose } from '../identity/sign-in/second-factor.js'
 import { importPurpose } from '../projects/import.js'
-import { variablePurpose } from '../projects/variables.js'
+import { sourceOfVariable, variablePurpose } from '../projects/variables.js'
 
 /** An encrypted value in the database. */
 export interface SealedValue {
@@ -48,11 +48,11 @@ async function* inBatches<Row>(read: (after: number) => PromiseLike<Row[]>, idOf
 
 async function* variableValues(db: Reader): AsyncGenerator<SealedValue> {
   const read = (after: number) => db.select().from(variables).where(gt(variables.id, after)).orderBy(variables.id).limit(BATCH)
-  for await (const { id, key, sealed, project_id, group_id } of inBatches(read, (row) => row.id)) {
-    const source = project_id === null ? { kind: 'group' as const, id: group_id as number } : { kind: 'project' as const, id: project_id }
+  for await (const { id, key, sealed, ...row } of inBatches(read, ({ id: last }) => last)) {
+    const source = sourceOfVariable(row)
     const byId = eq(variables.id, id)
     yield {
-      of: `variable ${key} of ${source.kind} ${source.id}`,
+      of: `variable ${key} of ${source.kind === 'instance' ? 'the instance' : `${source.kind} ${source.id}`}`,
       sealed,
       purpose: variablePurpose(source, key),
       replace: (tx, next) => (next === null ? tx.delete(variables).where(byId) : tx.update(variables).set({ sealed: next }).where(byId)),

@@ -4,6 +4,7 @@ import { fullPathOf, type Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { artifacts, builds, commitStatuses, namespaces, pipelines, pipelineVariables, projects } from '../../../db/schema/index.js'
 import { type Oid, ZERO } from '../../../git/types.js'
+import { isInScope } from '../../../rules/ci/environment-scope.js'
 import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
 import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
 import { unsealed } from '../../core/unsealed.js'
@@ -14,6 +15,7 @@ import { predefinedVariables } from '../predefined.js'
 import type { Runner } from '../runners/runners.js'
 import { storedVariables } from '../variables.js'
 import { cachesOf } from './caches.js'
+import { canMask, keepMasks } from './masking.js'
 import type { TakenBuild } from './queue.js'
 
 /** A variable as a runner gets it. */
@@ -79,11 +81,12 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     ...jobVariables(ctx, record, runner),
   ]
   const secret: Variable[] = [
-    { key: 'CI_JOB_TOKEN', value: taken.token },
+    { key: 'CI_JOB_TOKEN', value: taken.token, masked: true },
     { key: 'CI_REPOSITORY_URL', value: base.href },
-    { key: 'CI_REGISTRY_PASSWORD', value: taken.token },
+    { key: 'CI_REGISTRY_PASSWORD', value: taken.token, masked: true },
   ]
-  const stored = await storedVariables(ctx, project, pipeline.protected)
+  const environment = definition.environment?.name ?? null
+  const stored = (await storedVariables(ctx, project, pipeline.protected)).filter((each) => isInScope(each, environment))
   const given = await ctx.db.write
     .select()
     .from(pipelineVariables)
@@ -101,14 +104,17 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...overriding]).values()])
   const values = valuesOf(all)
   const expand = (text: string) => expandVariables(text, values)
-  const variables: SentVariable[] = all.map(({ key, value, file, raw }) => ({
+  const variables: SentVariable[] = all.map(({ key, value, file, raw, masked }) => ({
     key,
     value,
     public: !hidden.has(key),
-    masked: key === 'CI_JOB_TOKEN' || key === 'CI_REGISTRY_PASSWORD',
+    masked: masked ?? false,
     file: file ?? false,
     raw: raw ?? false,
   }))
+  const masks = all.flatMap(({ value, masked }) => (masked ? [value] : []))
+  if (!canMask(masks)) throw new Unfit('data_integrity_failure')
+  await keepMasks(ctx, job.id, masks)
   const container = ({ name, entrypoint, pull_policy }: { name: string; entrypoint: string[] | null; pull_policy: string[] }) => ({
     name: expand(name),
     entrypoint,

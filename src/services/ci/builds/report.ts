@@ -68,7 +68,7 @@ export async function endBuild(ctx: Context, pipelineId: number, job: number, en
       .where(eq(commitStatuses.id, job))
     await tx
       .update(builds)
-      .set({ seen_at: null, exit_code: end.exit_code ?? null })
+      .set({ seen_at: null, masks: null, exit_code: end.exit_code ?? null })
       .where(eq(builds.job_id, job))
     if (reason !== null && triesAgain(row.definition, row.retries, reason, end.exit_code))
       await copyJob(ctx, tx, pipeline, job, { retries: row.retries + 1 })

@@ -4,6 +4,7 @@ import type { Context } from '../../../context.js'
 import { builds, commitStatuses, traceChunks } from '../../../db/schema/index.js'
 import { Failure, notFound } from '../../../failures.js'
 import { readTrace } from './chunks.js'
+import { heldOf, maskerOf } from './masking.js'
 import { endBuild } from './report.js'
 import type { RunningBuild } from './running.js'
 
@@ -13,24 +14,40 @@ export const MAX_TRACE_BYTES = 100 * 1_048_576
 /** The log does not go on where a piece begins: the runner sends what is missing. */
 export const wrongRange = (size: number) => new Failure('range', { message: '416 Range Not Satisfiable' }, { range: `0-${size}` })
 
+type Refused = 'trace_size_exceeded' | 'data_integrity_failure'
+
 /**
  * Appends a piece to the log of a job, which is durable when this returns; answers the length of the log. A piece that was
- * stored before changes nothing, and one beyond the end is refused (CI-114).
+ * stored before changes nothing, and one beyond the end is refused (CI-114). Values that are not to be shown are masked
+ * before they are stored (CI-240).
  */
 export async function appendTrace(ctx: Context, build: RunningBuild, first: number, bytes: Buffer): Promise<number> {
-  const size = await ctx.db.transaction(async (tx) => {
-    const [row] = await tx.select({ size: builds.trace_size }).from(builds).where(eq(builds.job_id, build.job)).for('no key update')
+  const size = await ctx.db.transaction(async (tx): Promise<number | Refused> => {
+    const [row] = await tx
+      .select({ size: builds.trace_size, masks: builds.masks, held: builds.trace_held })
+      .from(builds)
+      .where(eq(builds.job_id, build.job))
+      .for('no key update')
     if (!row || first > row.size) throw wrongRange(row?.size ?? 0)
     const fresh = bytes.subarray(row.size - first)
     if (fresh.length === 0) return row.size
     const end = row.size + fresh.length
-    if (end > MAX_TRACE_BYTES) return null
-    await tx.insert(traceChunks).values({ job_id: build.job, first: row.size, bytes: fresh })
-    await tx.update(builds).set({ trace_size: end, seen_at: ctx.now() }).where(eq(builds.job_id, build.job))
+    if (end > MAX_TRACE_BYTES) return 'trace_size_exceeded'
+    const masker = maskerOf(ctx, build.job, row.masks)
+    // what must not be shown is not known any more
+    if (!masker) return 'data_integrity_failure'
+    const before = heldOf(row.held)
+    const masked = masker.mask(fresh, before)
+    if (masked.bytes.length > 0)
+      await tx.insert(traceChunks).values({ job_id: build.job, first: row.size - (before?.length ?? 0), bytes: masked.bytes })
+    await tx
+      .update(builds)
+      .set({ trace_size: end, trace_held: masked.held && [masked.held.mask, masked.held.length, masked.held.covered], seen_at: ctx.now() })
+      .where(eq(builds.job_id, build.job))
     return end
   })
-  if (size !== null) return size
-  await endBuild(ctx, build.pipeline, build.job, { state: 'failed', failure_reason: 'trace_size_exceeded' })
+  if (typeof size === 'number') return size
+  await endBuild(ctx, build.pipeline, build.job, { state: 'failed', failure_reason: size })
   throw new Failure('forbidden', { message: '403 Forbidden - Job is not running' }, { 'job-status': 'failed' })
 }
 

@@ -1,6 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { artifacts, awardEmoji, issues, lfsObjectProjects, lfsObjects, mergeRequests, notes, projectStars, projects } from '../../../db/schema/index.js'
+import {
+  artifacts,
+  awardEmoji,
+  issues,
+  lfsObjectProjects,
+  lfsObjects,
+  mergeRequests,
+  notes,
+  projectStars,
+  projects,
+} from '../../../db/schema/index.js'
 import type { Check } from './fault.js'
 
 interface Counter {

@@ -45,7 +45,7 @@ import {
 } from './protection.js'
 import { groupRunners, projectRunners, serviceRunners } from './runners.js'
 import { groupShares, projectShares } from './shares.js'
-import { groupVariables, projectVariables } from './variables.js'
+import { groupVariables, projectVariables, serviceVariables } from './variables.js'
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
 export const settings: readonly (Page | Form)[] = [
@@ -111,4 +111,5 @@ export const settings: readonly (Page | Form)[] = [
   ...groupShares,
   ...projectVariables,
   ...groupVariables,
+  ...serviceVariables,
 ]
