@@ -565,6 +565,28 @@ describe('protection, variables, keys and tokens', () => {
     expect((await t.api('get', `${project.path}/variables`, owner)).body).toMatchObject([{ value: 'all' }, { value: 'live-one' }])
   })
 
+  it('say which jobs may use a project with their token (CI-244)', async () => {
+    const owner = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner })
+    const [project, other] = [await aProject(t.ctx, { creator: owner }), await aProject(t.ctx, { creator: owner })]
+    const browser = await signedIn(owner)
+    await browser.open(`/${project.fullPath}/-/job_token_scope`)
+    expect((await browser.submit('Allow', { 'allowed[path]': 'no/such' })).text).toContain('There is no such project or group.')
+    await browser.open(`/${project.fullPath}/-/job_token_scope`)
+    await browser.submit('Allow', { 'allowed[path]': `/${other.fullPath}` })
+    const both = await browser.submit('Allow', { 'allowed[path]': group.fullPath })
+    expect(
+      both
+        .$('.rows a')
+        .toArray()
+        .map((link) => both.$(link).text()),
+    ).toEqual([group.fullPath, other.fullPath])
+    await browser.submit('Remove')
+    await browser.submit('Save changes', { 'job_token_scope[enabled]': '0' })
+    expect((await t.api('get', `${project.path}/job_token_scope`, owner)).body.inbound_enabled).toBe(false)
+    expect((await t.api('get', `${project.path}/job_token_scope/allowlist`, owner)).body).toMatchObject([{ id: other.id }])
+  })
+
   it('have variables of the service for its administrators (V-65)', async () => {
     const admin = await anAdmin(t.ctx)
     const browser = await signedIn(admin)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, getProjectFor, onProjectSignedIn, type ProjectSubject, signedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { Job, presentJob } from '../../entities/ci/job.js'
+import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idPaging, list, oneOf, opt, rowId } from '../../http/params.js'
 import type { View } from '../../http/view.js'
@@ -23,6 +24,19 @@ const variable = z.strictObject({ key: z.string().min(1).max(255), value: z.stri
 
 /** Jobs (PL-10, PL-11, CI-120 to CI-123). */
 export const jobs = [
+  endpoint({
+    method: 'GET',
+    path: '/job',
+    summary: 'Get the job that calls',
+    description: 'With the token of a job that runs.',
+    access: signedIn,
+    jobToken: true,
+    output: Job,
+    async handler({ ctx, caller, view }) {
+      if (!caller.job) throw notFound('Job')
+      return shown(ctx, await getProjectFor(ctx, caller, String(caller.job.project)), view, caller.job.id)
+    },
+  }),
   endpoint({
     method: 'GET',
     path: '/projects/:id/jobs/:job_id/trace',

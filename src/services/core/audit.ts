@@ -39,6 +39,8 @@ export type AuditAction =
   | 'merge_request_merged'
   | `hook_${'added' | 'updated' | 'removed'}`
   | `variable_${'added' | 'updated' | 'removed'}`
+  | 'job_token_scope_changed'
+  | `job_token_access_${'added' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 
 export interface Audited {

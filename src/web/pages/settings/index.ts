@@ -16,6 +16,7 @@ import {
   subgroupsPage,
 } from './group.js'
 import { groupHooks, projectHooks } from './hooks.js'
+import { jobTokens } from './job-tokens.js'
 import { groupMembers, projectMembers } from './members.js'
 import { newGroupForm, newGroupPage, newProjectForm, newProjectPage } from './new.js'
 import { advancedPage } from './project/advanced.js'
@@ -109,6 +110,7 @@ export const settings: readonly (Page | Form)[] = [
   ...projectRunners,
   ...projectShares,
   ...groupShares,
+  ...jobTokens,
   ...projectVariables,
   ...groupVariables,
   ...serviceVariables,
