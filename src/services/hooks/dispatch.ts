@@ -8,6 +8,7 @@ import { matchesPattern } from '../repository/protection.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { loadPayloadData, type PayloadData } from './payload-data.js'
 import { issuablesOf } from './payloads/issuables.js'
+import { jobsOf } from './payloads/jobs.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelinesOf } from './payloads/pipelines.js'
 import { pushesOf } from './payloads/push.js'
@@ -20,6 +21,7 @@ const EVENTS_OF_SOURCE: Record<string, (data: PayloadData, change: HookChange) =
   pushes: pushesOf,
   notes: noteOf,
   pipelines: pipelinesOf,
+  commit_statuses: jobsOf,
   releases: releaseOf,
   wikis: wikiPagesOf,
   wiki_intents: wikiPagesOf,

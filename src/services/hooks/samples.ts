@@ -1,7 +1,7 @@
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Context } from '../../context.js'
-import { issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
+import { commitStatuses, issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { ZERO } from '../../git/types.js'
 import type { HookChange } from '../outbox/changes.js'
@@ -11,6 +11,7 @@ import type { Hook } from './hooks.js'
 import { loadPayloadData, type PayloadData, type ProjectData } from './payload-data.js'
 import { repositoryIn } from './payloads/commits.js'
 import { sampleOf } from './payloads/issuables.js'
+import { jobOf } from './payloads/jobs.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelineOf } from './payloads/pipelines.js'
 import { pushOf } from './payloads/push.js'
@@ -26,6 +27,7 @@ export const TRIGGERS = [
   'merge_requests_events',
   'note_events',
   'pipeline_events',
+  'job_events',
   'wiki_page_events',
   'releases_events',
 ] as const
@@ -94,6 +96,10 @@ const SAMPLES: Record<Trigger, Sample> = {
   async pipeline_events(data, project) {
     const row = await newest(data, pipelines, eq(pipelines.project_id, project.id))
     return row ? pipelineOf(data, row) : 'Ensure the project has CI pipelines.'
+  },
+  async job_events(data, project) {
+    const row = await newest(data, commitStatuses, and(eq(commitStatuses.project_id, project.id), eq(commitStatuses.kind, 'build')))
+    return row ? jobOf(data, row) : 'Ensure the project has CI jobs.'
   },
   async wiki_page_events(data, project, actor) {
     const event = await wikiSample(data, project, actor)
