@@ -3,7 +3,8 @@ import { fullPathOf, getProjectFor, onProjectSignedIn, type ProjectSubject, sign
 import type { Context } from '../../context.js'
 import { Job, presentJob } from '../../entities/ci/job.js'
 import { notFound } from '../../failures.js'
-import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { Content } from '../../http/content.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idPaging, list, oneOf, opt, rowId } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
@@ -45,9 +46,15 @@ export const jobs = [
     access: read,
     input: z.object({ job_id }),
     raw: ['text/plain'],
+    answers: [206, 304, 416],
     async handler({ ctx, subject, input }) {
-      const { bytes } = await traceOf(ctx, subject, input.job_id)
-      return new Answer(200, bytes, { 'content-type': 'text/plain; charset=utf-8', 'content-disposition': `inline; filename="${input.job_id}.log"` })
+      const { size, open } = await traceOf(ctx, subject, input.job_id)
+      return new Content({
+        etag: `"${input.job_id}-${size}"`,
+        size,
+        headers: { 'content-type': 'text/plain; charset=utf-8', 'content-disposition': `inline; filename="${input.job_id}.log"` },
+        open: async ({ start, end } = { start: 0, end: size - 1 }) => open(start, end + 1),
+      })
     },
   }),
   endpoint({

@@ -1,6 +1,20 @@
-import { and, eq, gt, isNotNull, or } from 'drizzle-orm'
+import { and, eq, exists, gt, isNotNull, or } from 'drizzle-orm'
 import type { Database, Transaction } from '../../db/client.js'
-import { applicationSettings, oauthKeys, otpSecrets, projectImports, tokens, variables, webHooks } from '../../db/schema/index.js'
+import {
+  applicationSettings,
+  builds,
+  oauthKeys,
+  otpSecrets,
+  pipelines,
+  pipelineVariables,
+  projectImports,
+  tokens,
+  variables,
+  webHooks,
+} from '../../db/schema/index.js'
+import { masksPurpose } from '../ci/builds/masking.js'
+import { pipelineVariablePurpose } from '../ci/create.js'
+import { dotenvPurpose } from '../ci/reports/dotenv.js'
 import { settingPurpose } from '../core/settings.js'
 import { SECRETS } from '../core/settings-table.js'
 import { hookPurpose } from '../hooks/hooks.js'
@@ -26,6 +40,8 @@ const BATCH = 500
 /** All encrypted values. */
 export async function* sealedValues(db: Pick<Database['write'] | Transaction, 'select'>): AsyncGenerator<SealedValue> {
   yield* variableValues(db)
+  yield* jobValues(db)
+  yield* pipelineVariableValues(db)
   yield* hookValues(db)
   yield* tokenValues(db)
   yield* otpValues(db)
@@ -56,6 +72,63 @@ async function* variableValues(db: Reader): AsyncGenerator<SealedValue> {
       sealed,
       purpose: variablePurpose(source, key),
       replace: (tx, next) => (next === null ? tx.delete(variables).where(byId) : tx.update(variables).set({ sealed: next }).where(byId)),
+    }
+  }
+}
+
+/** What logs of running jobs must not show, and what jobs leave to later ones. */
+async function* jobValues(db: Reader): AsyncGenerator<SealedValue> {
+  const hasSecret = or(isNotNull(builds.masks), isNotNull(builds.dotenv))
+  const read = (after: number) =>
+    db
+      .select({ job: builds.job_id, masks: builds.masks, dotenv: builds.dotenv })
+      .from(builds)
+      .where(and(gt(builds.job_id, after), hasSecret))
+      .orderBy(builds.job_id)
+      .limit(BATCH)
+  for await (const { job, masks, dotenv } of inBatches(read, (row) => row.job)) {
+    const byId = eq(builds.job_id, job)
+    // one that is lost stays: without it the log could not be masked
+    if (masks !== null)
+      yield {
+        of: `masks of job ${job}`,
+        sealed: masks,
+        purpose: masksPurpose(job),
+        replace: (tx, next) => (next === null ? Promise.resolve() : tx.update(builds).set({ masks: next }).where(byId)),
+      }
+    if (dotenv !== null)
+      yield {
+        of: `dotenv variables of job ${job}`,
+        sealed: dotenv,
+        purpose: dotenvPurpose(job),
+        replace: (tx, next) => tx.update(builds).set({ dotenv: next }).where(byId),
+      }
+  }
+}
+
+async function* pipelineVariableValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db
+      .select({ id: pipelines.id })
+      .from(pipelines)
+      .where(
+        and(
+          gt(pipelines.id, after),
+          exists(db.select({ key: pipelineVariables.key }).from(pipelineVariables).where(eq(pipelineVariables.pipeline_id, pipelines.id))),
+        ),
+      )
+      .orderBy(pipelines.id)
+      .limit(BATCH)
+  for await (const { id } of inBatches(read, (row) => row.id)) {
+    for (const { key, sealed } of await db.select().from(pipelineVariables).where(eq(pipelineVariables.pipeline_id, id))) {
+      const byKey = and(eq(pipelineVariables.pipeline_id, id), eq(pipelineVariables.key, key))
+      yield {
+        of: `variable ${key} of pipeline ${id}`,
+        sealed,
+        purpose: pipelineVariablePurpose(id, key),
+        replace: (tx, next) =>
+          next === null ? tx.delete(pipelineVariables).where(byKey) : tx.update(pipelineVariables).set({ sealed: next }).where(byKey),
+      }
     }
   }
 }

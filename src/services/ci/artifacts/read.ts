@@ -11,11 +11,14 @@ import { runningByToken } from '../builds/running.js'
 export type Artifact = typeof artifacts.$inferSelect
 
 /** The archive of a job of a project; 404 if it has none. */
-export async function archiveOf(ctx: Context, { project }: ProjectSubject, job: number): Promise<Artifact> {
+export const archiveOf = (ctx: Context, subject: ProjectSubject, job: number): Promise<Artifact> => artifactOf(ctx, subject, job, 'archive')
+
+/** The archive or a report of a job of a project; 404 if it has none. */
+export async function artifactOf(ctx: Context, { project }: ProjectSubject, job: number, type: string): Promise<Artifact> {
   const [found] = await ctx.db.write
     .select()
     .from(artifacts)
-    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job), eq(artifacts.file_type, 'archive')))
+    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job), eq(artifacts.file_type, type)))
   if (!found) throw notFound()
   return found
 }
@@ -68,9 +71,10 @@ class StoredArchive extends yauzl.RandomAccessReader {
 }
 
 /** A name that stays inside of the folder into which it is unpacked. */
-const isSafe = (name: string) => yauzl.validateFileName(name) === null && !name.includes('\0')
+export const isSafe = (name: string) => yauzl.validateFileName(name) === null && !name.includes('\0')
 
-async function opened<T>(
+/** Opens an archive in the store. */
+export async function opened<T>(
   ctx: Context,
   { oid, size }: Artifact,
   work: (zip: yauzl.ZipFile, done: (result: T) => void, failed: (error: Error) => void) => void,

@@ -12,6 +12,7 @@ import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import { pipelineVariablePurpose } from '../create.js'
 import { predefinedVariables } from '../predefined.js'
+import { dotenvFor, namesOfDependencies } from '../reports/dotenv.js'
 import type { Runner } from '../runners/runners.js'
 import { storedVariables } from '../variables.js'
 import { cachesOf } from './caches.js'
@@ -100,8 +101,9 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     }),
     ...build.variables,
   ]
-  const hidden = new Set([...secret, ...overriding].map(({ key }) => key))
-  const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...overriding]).values()])
+  const dotenv = await dotenvFor(ctx, job, definition)
+  const hidden = new Set([...secret, ...dotenv, ...overriding].map(({ key }) => key))
+  const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...dotenv, ...overriding]).values()])
   const values = valuesOf(all)
   const expand = (text: string) => expandVariables(text, values)
   const variables: SentVariable[] = all.map(({ key, value, file, raw, masked }) => ({
@@ -240,7 +242,7 @@ function artifactsOf({ artifacts: given }: PlannedJob, expand: (text: string) =>
 
 /** The jobs whose archives the runner downloads before it begins, which it may read with the job's own token. */
 async function dependenciesOf(ctx: Context, { job, build: { definition } }: BuildRecord, token: string): Promise<object[]> {
-  const named = definition.dependencies ?? definition.needs?.flatMap(({ job: name, artifacts: wanted }) => (wanted ? [name] : [])) ?? null
+  const named = namesOfDependencies(definition)
   if (named?.length === 0) return []
   const rows = await ctx.db.write
     .select({ id: commitStatuses.id, name: commitStatuses.name, filename: artifacts.filename, size: artifacts.size })

@@ -1,9 +1,10 @@
+import { Readable } from 'node:stream'
 import { and, eq } from 'drizzle-orm'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { builds, commitStatuses, traceChunks } from '../../../db/schema/index.js'
 import { Failure, notFound } from '../../../failures.js'
-import { readTrace } from './chunks.js'
+import { streamTrace } from './chunks.js'
 import { heldOf, maskerOf } from './masking.js'
 import { endBuild } from './report.js'
 import type { RunningBuild } from './running.js'
@@ -51,14 +52,21 @@ export async function appendTrace(ctx: Context, build: RunningBuild, first: numb
   throw new Failure('forbidden', { message: '403 Forbidden - Job is not running' }, { 'job-status': 'failed' })
 }
 
-/** The log of a job of a project; empty while there is none. */
-export async function traceOf(ctx: Context, { project }: ProjectSubject, job: number): Promise<{ bytes: Buffer; size: number }> {
+/** The log of a job. */
+export interface Trace {
+  size: number
+  /** Its bytes from `start` to before `end`. */
+  open(start: number, end: number): Readable
+}
+
+/** The log of a job of a project; empty while there is none. Its end may be held back (CI-240). */
+export async function traceOf(ctx: Context, { project }: ProjectSubject, job: number): Promise<Trace> {
   const [found] = await ctx.db.write
-    .select({ size: builds.trace_size })
+    .select({ size: builds.trace_size, held: builds.trace_held })
     .from(commitStatuses)
     .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
     .where(and(eq(commitStatuses.project_id, project.id), eq(commitStatuses.id, job)))
   if (!found) throw notFound()
-  const size = found.size ?? 0
-  return { bytes: size === 0 ? Buffer.alloc(0) : await readTrace(ctx, job, 0, size), size }
+  const size = (found.size ?? 0) - (heldOf(found.held)?.length ?? 0)
+  return { size, open: (start, end) => Readable.from(streamTrace(ctx, job, start, end)) }
 }
