@@ -1,19 +1,14 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
-import type { Project } from '../../../access/rules.js'
+import type { Project, ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { artifacts, commitStatuses } from '../../../db/schema/index.js'
+import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.js'
 import { reportOf } from './read.js'
 
 /** Reports of one pipeline that are read for its marks. */
 const MAX_REPORTS = 20
 
 /** How often lines of files ran, by line, from the reports of a pipeline's latest jobs (CI-253). */
-export async function lineHitsOf(
-  ctx: Context,
-  project: Project,
-  pipelineId: number,
-  paths: readonly string[],
-): Promise<Map<string, Map<number, number>>> {
+async function lineHitsOf(ctx: Context, project: Project, pipelineId: number, paths: readonly string[]): Promise<Map<string, Map<number, number>>> {
   const rows = await ctx.db.write
     .select({ artifact: artifacts })
     .from(commitStatuses)
@@ -33,4 +28,21 @@ export async function lineHitsOf(
     }
   }
   return found
+}
+
+/** The same of the files of a merge request, where its head pipeline is one of the project and of this commit. */
+export async function headCoverage(
+  ctx: Context,
+  { project, can }: ProjectSubject,
+  { pipeline, sha }: { pipeline: number | null; sha: string },
+  files: readonly { new_path: string; deleted_file: boolean }[],
+): Promise<Map<string, Map<number, number>> | undefined> {
+  if (pipeline === null || files.length === 0 || !can('read_pipeline')) return undefined
+  const [found] = await ctx.db.write
+    .select({ id: pipelines.id })
+    .from(pipelines)
+    .where(and(eq(pipelines.id, pipeline), eq(pipelines.project_id, project.id), eq(pipelines.sha, sha)))
+  const paths = files.flatMap(({ new_path, deleted_file }) => (deleted_file ? [] : [new_path]))
+  const hits = found ? await lineHitsOf(ctx, project, found.id, paths) : null
+  return hits && hits.size > 0 ? hits : undefined
 }
