@@ -37,7 +37,7 @@ ALTER TABLE "variables" ADD CONSTRAINT "variables_one_source" CHECK (num_nonnull
 --> statement-breakpoint
 UPDATE projects p SET job_artifacts_size = s.bytes FROM (SELECT project_id, sum(size) AS bytes FROM artifacts GROUP BY 1) s WHERE p.id = s.project_id;
 --> statement-breakpoint
--- The size of the files of a project's jobs (CI-268): each statement that adds, replaces or removes some changes the sum.
+-- The size of the files of a project's jobs (CI-258): each statement that adds, replaces or removes some changes the sum.
 DROP FUNCTION IF EXISTS count_artifacts() CASCADE;
 
 CREATE FUNCTION count_artifacts() RETURNS trigger LANGUAGE plpgsql AS $$

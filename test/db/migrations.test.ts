@@ -31,7 +31,7 @@ const FROZEN = {
   '0024_boards': '0f02de34e553c0213d52e023e765a411e3f7c5c7e4d6dd2e430d82959bcd5a51',
   '0025_reviews': '68bec53a00ae565421e0a1bed363d703f42eb95964fc1c4fa6d44dd3d372efd8',
   '0026_ci': '18d686fe9e0aad2377767737d503e32c14eaff30479cce6628b9b8679d6e1ebe',
-  '0027_variables_and_reports': '000acfa688b83bc7578c6550159e3a76da23055c546267f6910d6412fe0e7d29',
+  '0027_variables_and_reports': '9ecdf399e4c6abb84783ec0a5f0cfe507085813b4f57f8c1b35972550d922fce',
 }
 
 describe('migrations', () => {

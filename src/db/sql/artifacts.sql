@@ -1,4 +1,4 @@
--- The size of the files of a project's jobs (CI-268): each statement that adds, replaces or removes some changes the sum.
+-- The size of the files of a project's jobs (CI-258): each statement that adds, replaces or removes some changes the sum.
 DROP FUNCTION IF EXISTS count_artifacts() CASCADE;
 
 CREATE FUNCTION count_artifacts() RETURNS trigger LANGUAGE plpgsql AS $$

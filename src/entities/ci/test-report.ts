@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { TEST_STATES } from '../../rules/ci/reports/junit.js'
-import { countTests, type TestSuite } from '../../services/ci/reports/tests.js'
+import { countTests, TEST_STATES } from '../../rules/ci/reports/junit.js'
+import type { TestSuite } from '../../services/ci/reports/tests.js'
 
 const TestCase = z.strictObject({
   status: z.enum(TEST_STATES),

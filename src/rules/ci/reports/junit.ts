@@ -76,3 +76,15 @@ export function readJunit(files: readonly string[]): TestCase[] {
   }
   return [...cases.values()]
 }
+
+export type TestCounts = Record<TestState, number> & { time: number; count: number }
+
+/** How many tests there are of each state, and their time in seconds. */
+export function countTests(cases: readonly TestCase[]): TestCounts {
+  const counts: TestCounts = { time: 0, count: cases.length, success: 0, failed: 0, error: 0, skipped: 0 }
+  for (const { status, execution_time } of cases) {
+    counts[status]++
+    counts.time += execution_time
+  }
+  return counts
+}

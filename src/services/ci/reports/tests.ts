@@ -3,7 +3,7 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { artifacts, commitStatuses } from '../../../db/schema/index.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
-import type { TestCase, TestState } from '../../../rules/ci/reports/junit.js'
+import type { TestCase } from '../../../rules/ci/reports/junit.js'
 import { getPipeline } from '../pipelines.js'
 import { reportOf } from './read.js'
 
@@ -41,16 +41,4 @@ export async function testsOf(ctx: Context, subject: ProjectSubject, pipelineId:
       ? { name, job, cases: result.cases, error: null }
       : { name, job, cases: [], error: 'error' in result ? result.error : null }
   })
-}
-
-export type TestCounts = Record<TestState, number> & { time: number; count: number }
-
-/** How many tests there are of each state, and their time in seconds. */
-export function countTests(cases: readonly TestCase[]): TestCounts {
-  const counts: TestCounts = { time: 0, count: cases.length, success: 0, failed: 0, error: 0, skipped: 0 }
-  for (const { status, execution_time } of cases) {
-    counts[status]++
-    counts.time += execution_time
-  }
-  return counts
 }
