@@ -115,7 +115,7 @@ export async function disallowJobs(ctx: Context, subject: ProjectSubject, allowe
       .delete(jobTokenAllowlist)
       .where(and(eq(jobTokenAllowlist.project_id, subject.project.id), found))
       .returning({ allowed_project_id: jobTokenAllowlist.allowed_project_id, allowed_group_id: jobTokenAllowlist.allowed_group_id })
-    if (!removed) throw notFound('project' in allowed ? 'Project' : 'Group')
+    if (!removed) throw notFound()
     await audit(ctx, tx, { action: 'job_token_access_removed', target: targetOf(subject), changes: removed })
   })
 }
