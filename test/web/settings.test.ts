@@ -274,7 +274,7 @@ describe('the settings of a project (WB-151)', () => {
     const project = await aProject(t.ctx, { creator: who, name: `moved${unique()}`, files: { a: 'a' } })
     const browser = await signedIn(who)
     await browser.open(`/${project.fullPath}/-/settings/advanced`)
-    expect(browser.page?.$('.sizes tr').length).toBe(4)
+    expect(browser.page?.$('.sizes tr').length).toBe(5)
     expect((await browser.submit('Run housekeeping')).text).toContain('is being packed')
     expect((await browser.submit('Change path', { 'project[path]': 'a b' })).status).toBe(422)
     expect(faultAt(browser, 'project_path')).not.toBe('')
