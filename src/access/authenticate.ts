@@ -8,9 +8,9 @@ import { digestOf } from '../lib/crypto/secret.js'
 import { numericId } from '../lib/numeric-id.js'
 import { dayOf } from '../lib/text/day.js'
 import { type ActorUser, ANONYMOUS, type Caller, type SignedIn } from './actor.js'
-import { actorColumns } from './actor-columns.js'
 import { checkAddress } from './addresses.js'
-import { findCallingJob } from './job-tokens.js'
+import { actorColumns } from './jobs/actor-columns.js'
+import { findCallingJob } from './jobs/job-tokens.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
 
 const selectToken = statement('token by digest or id', (db, by: 'digest' | 'id') =>

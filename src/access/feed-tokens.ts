@@ -4,9 +4,9 @@ import { users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, unauthenticated } from '../failures.js'
 import type { SignedIn } from './actor.js'
-import { actorColumns } from './actor-columns.js'
 import { checkAddress } from './addresses.js'
 import { countBadToken, deactivatedText } from './authenticate.js'
+import { actorColumns } from './jobs/actor-columns.js'
 
 const PURPOSE = 'feed token'
 

@@ -11,7 +11,7 @@ import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
 import { type ActorUser, ANONYMOUS, type Caller, type SignedIn, type Viewer } from './actor.js'
 import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, restores, seesGroup, seesProject } from './can.js'
-import { allowsJob } from './job-tokens.js'
+import { allowsJob } from './jobs/job-tokens.js'
 import { groupLevel, projectLevel } from './roles.js'
 import { holdsVisibleProject, type ViewerKind, viewerKindOf, visibleOrRestorableProject, visibleProject } from './visible.js'
 

@@ -49,25 +49,22 @@ function presentCounts({ time, count, success, failed, skipped, error }: ReturnT
   return { total_time: time, total_count: count, success_count: success, failed_count: failed, skipped_count: skipped, error_count: error }
 }
 
-export const presentTestReport = (suites: readonly TestSuite[]): z.infer<typeof TestReport> => ({
-  ...presentCounts(allOf(suites)),
-  test_suites: suites.map(({ name, cases, error }) => ({
-    name,
-    ...presentCounts(countTests(cases)),
-    suite_error: error && `JUnit report: ${error}`,
-    test_cases: cases.map((one) => ({ ...one, stack_trace: null })),
-  })),
-})
+export const presentTestReport = (suites: readonly TestSuite[]): z.infer<typeof TestReport> =>
+  Object.assign(presentCounts(allOf(suites)), {
+    test_suites: suites.map(({ name, cases, error }) =>
+      Object.assign({ name }, presentCounts(countTests(cases)), {
+        suite_error: error && `JUnit report: ${error}`,
+        test_cases: cases.map((one) => Object.assign({ stack_trace: null }, one)),
+      }),
+    ),
+  })
 
 export function presentTestReportSummary(suites: readonly TestSuite[]): z.infer<typeof TestReportSummary> {
   const { time, count, success, failed, skipped, error } = allOf(suites)
   return {
     total: { time, count, success, failed, skipped, error, suite_error: suites.find((suite) => suite.error !== null)?.error ?? null },
-    test_suites: suites.map((suite) => ({
-      name: suite.name,
-      ...presentCounts(countTests(suite.cases)),
-      build_ids: [suite.job],
-      suite_error: suite.error,
-    })),
+    test_suites: suites.map((suite) =>
+      Object.assign({ name: suite.name }, presentCounts(countTests(suite.cases)), { build_ids: [suite.job], suite_error: suite.error }),
+    ),
   }
 }

@@ -1,5 +1,6 @@
 import { asc, gt, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
+import { decoded } from '../../../db/decoded.js'
 import { artifacts } from '../../../db/schema/index.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import { removeIfUnused } from '../../ci/artifacts/store.js'
@@ -17,8 +18,8 @@ export async function* artifactFiles(ctx: Context): Check {
     const rows = await ctx.db.write
       .select({
         oid: artifacts.oid,
-        size: sql<number>`max(${artifacts.size})`.mapWith(Number),
-        job: sql<number>`min(${artifacts.job_id})`.mapWith(Number),
+        size: decoded(sql<number>`max(${artifacts.size})`, Number),
+        job: decoded(sql<number>`min(${artifacts.job_id})`, Number),
       })
       .from(artifacts)
       .where(gt(artifacts.oid, last))

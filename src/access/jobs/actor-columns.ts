@@ -1,4 +1,4 @@
-import { users } from '../db/schema/index.js'
+import { users } from '../../db/schema/index.js'
 
 /** What access checks need of a user. */
 export const actorColumns = {

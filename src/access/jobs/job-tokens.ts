@@ -1,9 +1,9 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { Context } from '../context.js'
-import { builds, commitStatuses, jobTokenAllowlist, namespaceAncestry, projects, users } from '../db/schema/index.js'
-import { statement } from '../db/statement.js'
-import { digestOf } from '../lib/crypto/secret.js'
-import type { ActorUser, CallingJob } from './actor.js'
+import type { Context } from '../../context.js'
+import { builds, commitStatuses, jobTokenAllowlist, namespaceAncestry, projects, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { digestOf } from '../../lib/crypto/secret.js'
+import type { ActorUser, CallingJob } from '../actor.js'
 import { actorColumns } from './actor-columns.js'
 
 const selectJob = statement('job that runs, by its token', (db) =>
