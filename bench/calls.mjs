@@ -43,6 +43,8 @@ const READS = {
   'GET /admin/request_limits': '',
   'GET /admin/sign_in_providers': '',
   'GET /admin/jobs': '',
+  'GET /admin/ci/variables': '',
+  'GET /admin/ci/variables/:key': async (k) => ({ fill: await instanceVariable(k) }),
   'GET /avatar': '?email=user1@example.com',
   'GET /user/status': '',
   'GET /users/:user_id/status': '',
@@ -140,6 +142,12 @@ const READS = {
   'GET /projects/:id/resource_groups': '',
   'GET /projects/:id/resource_groups/:key': async (k) => ({ fill: await newResourceGroup(k) }),
   'GET /projects/:id/resource_groups/:key/upcoming_jobs': async (k) => ({ fill: await newResourceGroup(k) }),
+  'GET /job': () => ({ skipped: 'no job runs' }),
+  'GET /projects/:id/pipelines/:pipeline_id/test_report': '',
+  'GET /projects/:id/pipelines/:pipeline_id/test_report_summary': '',
+  'GET /projects/:id/job_token_scope': '',
+  'GET /projects/:id/job_token_scope/allowlist': '',
+  'GET /projects/:id/job_token_scope/groups_allowlist': '',
   'GET /runners': '',
   'GET /runners/all': '',
   'GET /runners/:id': async (k) => ({ fill: { id: (await newRunner(k)).id } }),
@@ -422,6 +430,7 @@ const user = async (k) => ({ user_id: await newUser(k) })
 const label = async ({ post, n }, of) => (await post(`/${of}/:id/labels`, { name: `call ${n}`, color: '#112233' })).id
 const milestone = async ({ post, n }, of) => ({ milestone_id: (await post(`/${of}/:id/milestones`, { title: `call ${n}` })).id })
 const variable = async ({ post, n }, of) => ({ key: (await post(`/${of}/:id/variables`, { key: `KEY_${n}`, value: 'value' })).key })
+const instanceVariable = async ({ post, n }) => ({ key: (await post('/admin/ci/variables', { key: `KEY_${n}`, value: 'value' })).key })
 const tag = async ({ post, s, n }) => ({ tag_name: (await post('/projects/:id/repository/tags', { tag_name: `call${n}`, ref: s.head })).name })
 const release = async (k) => {
   const fill = await tag(k)
@@ -594,6 +603,22 @@ const WRITES = {
     fill: { id: (await post('/admin/request_limits', { caller: address(n), requests: 9 })).id },
   }),
   'POST /admin/sign_in_providers/:name/test': () => ({ skipped: 'no provider is configured' }),
+  'POST /admin/ci/variables': ({ n }) => ({ body: { key: `KEY_${n}`, value: 'value' } }),
+  'PUT /admin/ci/variables/:key': async (k) => ({ fill: await instanceVariable(k), body: { value: `${k.n}` } }),
+  'DELETE /admin/ci/variables/:key': async (k) => ({ fill: await instanceVariable(k) }),
+  'PATCH /projects/:id/job_token_scope': ({ n }) => ({ body: { enabled: n % 2 === 0 } }),
+  'POST /projects/:id/job_token_scope/allowlist': async (k) => ({ body: { target_project_id: (await newProject(k)).id } }),
+  'DELETE /projects/:id/job_token_scope/allowlist/:target_project_id': async (k) => {
+    const target_project_id = (await newProject(k)).id
+    await k.post('/projects/:id/job_token_scope/allowlist', { target_project_id })
+    return { fill: { target_project_id } }
+  },
+  'POST /projects/:id/job_token_scope/groups_allowlist': async (k) => ({ body: { target_group_id: (await newGroup(k)).id } }),
+  'DELETE /projects/:id/job_token_scope/groups_allowlist/:target_group_id': async (k) => {
+    const target_group_id = (await newGroup(k)).id
+    await k.post('/projects/:id/job_token_scope/groups_allowlist', { target_group_id })
+    return { fill: { target_group_id } }
+  },
   'POST /admin/jobs/retry': () => ({}),
   'POST /admin/jobs/:id/retry': () => ({ skipped: 'no job has failed' }),
   'DELETE /admin/jobs/:id': () => ({ skipped: 'no job has failed' }),

@@ -62,6 +62,10 @@ export interface SeedVariable {
   key: string
   value: string
   protected?: boolean
+  masked?: boolean
+  raw?: boolean
+  variable_type?: 'env_var' | 'file'
+  environment_scope?: string
 }
 
 export interface SeedHook {

@@ -26,26 +26,38 @@ export const actorOf = ({ id, username, name, email, admin, external, can_create
 
 /** The credential a call came with. */
 export interface ActorToken {
-  /** 0 for a session, which is no token. */
+  /** 0 for a session and a job, which have no row of a token. */
   id: number
   /** `oauth`: of a password grant without an application. */
-  kind: 'personal' | 'impersonation' | 'oauth' | 'application' | 'session'
+  kind: 'personal' | 'impersonation' | 'oauth' | 'application' | 'session' | 'job'
   scopes: Scope[]
+}
+
+/** The job whose token a call came with. */
+export interface CallingJob {
+  id: number
+  project: number
 }
 
 export interface SignedIn {
   user: ActorUser
   token: ActorToken
+  /** With the token of a job, which `user` has started. */
+  job?: CallingJob
   /** The administrator who made a sudo call; `user` is then the target (G-28). */
   sudoer?: ActorUser
 }
 
 export interface Anonymous {
   user: null
+  job?: never
 }
 
 /** The user or anonymous client that makes a call. Rights come only from `can.ts` and the access rules. */
 export type Caller = SignedIn | Anonymous
+
+/** Whose eyes a project is seen with. */
+export type Viewer = Pick<Caller, 'user'> & { job?: CallingJob | undefined }
 
 export const ANONYMOUS: Anonymous = { user: null }
 

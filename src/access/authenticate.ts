@@ -9,19 +9,9 @@ import { numericId } from '../lib/numeric-id.js'
 import { dayOf } from '../lib/text/day.js'
 import { type ActorUser, ANONYMOUS, type Caller, type SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
+import { actorColumns } from './jobs/actor-columns.js'
+import { findCallingJob } from './jobs/job-tokens.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
-
-/** What access checks need of a user. */
-export const actorColumns = {
-  id: users.id,
-  username: users.username,
-  name: users.name,
-  email: users.email,
-  admin: users.admin,
-  external: users.external,
-  can_create_group: users.can_create_group,
-  projects_limit: users.projects_limit,
-}
 
 const selectToken = statement('token by digest or id', (db, by: 'digest' | 'id') =>
   db
@@ -144,6 +134,23 @@ function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, u
   return null
 }
 
+/** The token of a job, which counts before any other credential where it is taken (CI-243); null without one. */
+function jobTokenOf(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | null {
+  const given = headers['job-token'] ?? parameters['job_token']
+  if (typeof given === 'object' && given !== null) throw unauthenticated()
+  return given === undefined || given === null ? null : String(given).trim() || null
+}
+
+async function callingJob(ctx: Context, token: string, address: string): Promise<Caller> {
+  const found = await findCallingJob(ctx, token)
+  if (!found) {
+    await countBadToken(ctx, address)
+    throw unauthenticated()
+  }
+  await checkAddress(ctx, found.user.id, address)
+  return { user: found.user, token: { id: 0, kind: 'job', scopes: [] }, job: found.job }
+}
+
 /**
  * Identifies the caller: token, scope, then sudo (G-10 step 3). An invalid credential is an error, never "anonymous"
  * (SEC-11).
@@ -155,6 +162,10 @@ export async function authenticate(
   route: ScopedRoute,
   address: string,
 ): Promise<Caller> {
+  if (route.jobToken) {
+    const job = jobTokenOf(headers, parameters)
+    if (job !== null) return callingJob(ctx, job, address)
+  }
   const credential = credentialOf(headers, parameters)
   const target = sudoTarget(headers, parameters)
   if (credential === null) {

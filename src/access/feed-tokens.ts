@@ -5,7 +5,8 @@ import { statement } from '../db/statement.js'
 import { forbidden, unauthenticated } from '../failures.js'
 import type { SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
-import { actorColumns, countBadToken, deactivatedText } from './authenticate.js'
+import { countBadToken, deactivatedText } from './authenticate.js'
+import { actorColumns } from './jobs/actor-columns.js'
 
 const PURPOSE = 'feed token'
 

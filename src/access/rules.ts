@@ -9,8 +9,9 @@ import { numericId } from '../lib/numeric-id.js'
 import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
-import type { ActorUser, Caller, SignedIn } from './actor.js'
+import { type ActorUser, ANONYMOUS, type Caller, type SignedIn, type Viewer } from './actor.js'
 import { canGroup, canProject, type GroupPolicyInput, type ProjectPolicyInput, restores, seesGroup, seesProject } from './can.js'
+import { allowsJob } from './jobs/job-tokens.js'
 import { groupLevel, projectLevel } from './roles.js'
 import { holdsVisibleProject, type ViewerKind, viewerKindOf, visibleOrRestorableProject, visibleProject } from './visible.js'
 
@@ -130,16 +131,16 @@ const selectProject = statement('project for caller', (db, { by, viewer, deleted
  * Finds a project by its id (digits) or full path, with the caller's abilities; throws 404 if it does not exist, waits for
  * its removal or the caller may not see it (G-2, G-40, SEC-245).
  */
-export const getProjectFor = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> =>
+export const getProjectFor = (ctx: Context, caller: Viewer, idOrPath: string, kind = 'Project'): Promise<ProjectSubject> =>
   findProjectFor(ctx, caller, idOrPath, { kind, deleted: false })
 
 /** Like `getProjectFor`, but also a project that waits for its removal and that the caller may restore. */
-export const getProjectOrDeletedFor = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: string): Promise<ProjectSubject> =>
+export const getProjectOrDeletedFor = (ctx: Context, caller: Viewer, idOrPath: string): Promise<ProjectSubject> =>
   findProjectFor(ctx, caller, idOrPath, { kind: 'Project', deleted: true })
 
 async function findProjectFor(
   ctx: Context,
-  { user }: Pick<Caller, 'user'>,
+  { user, job }: Viewer,
   idOrPath: string,
   { kind, deleted }: { kind: string; deleted: boolean },
 ): Promise<ProjectSubject> {
@@ -150,6 +151,8 @@ async function findProjectFor(
   })
   if (!row) throw notFound(kind)
   const project: Project = { ...row.project, namespace: row.namespace }
+  // a job whose project is not allowed sees what everybody sees (CI-244)
+  if (job && !(await allowsJob(ctx, project, job))) return findProjectFor(ctx, ANONYMOUS, idOrPath, { kind, deleted })
   const input: ProjectPolicyInput = { user, level: row.level, project }
   if (!seesProject(input) && !(deleted && project.marked_for_deletion_at && restores(input))) throw notFound(kind)
   return { ...input, project, can: (ability) => canProject(input, ability) }

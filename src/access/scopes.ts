@@ -19,6 +19,8 @@ export interface ScopedRoute {
    * 3.5).
    */
   scope?: 'api' | 'read_repository' | 'self' | undefined
+  /** It takes the tokens of jobs, too (CI-243). */
+  jobToken?: boolean | undefined
   /** The raw path parameter `id`. */
   id?: unknown
 }

@@ -8,7 +8,7 @@ import { statement } from '../db/statement.js'
 import { digestOf } from '../lib/crypto/secret.js'
 import { type ActorUser, actorOf, type SignedIn } from './actor.js'
 import { checkAddress } from './addresses.js'
-import { actorColumns } from './authenticate.js'
+import { actorColumns } from './jobs/actor-columns.js'
 import { membershipCounts, qualified } from './roles.js'
 
 /** How long "remember me" keeps a session after its last use, in milliseconds. */

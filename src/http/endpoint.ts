@@ -48,6 +48,8 @@ export interface Endpoint {
   status?: number | undefined
   /** A token scope that is accepted in addition to the usual ones; `api`: the only one that is (SEC-265). */
   scope?: 'api' | 'read_repository' | 'self' | undefined
+  /** It takes the tokens of jobs that run as well (CI-243). */
+  jobToken?: boolean | undefined
   /** Accepts files, and so bodies of the configured maximum size; otherwise 8 MiB (SEC-71). */
   largeBody?: boolean | undefined
   /** It is taken while the service is read-only, although it is no read (WB-180). */
@@ -75,6 +77,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   output?: z.ZodType
   status?: number
   scope?: 'api' | 'read_repository' | 'self'
+  jobToken?: boolean
   largeBody?: boolean
   openWhen?: OpenWhen
   polled?: boolean

@@ -86,8 +86,14 @@ async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, 
 }
 
 /** Authenticates the caller; the request is counted once, even if this is called again. */
-async function identify(ctx: Context, { path, scope }: Endpoint, bag: ParameterBag, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
-  const route = { method: request.method, path, scope, id: bag['id'] }
+async function identify(
+  ctx: Context,
+  { path, scope, jobToken }: Endpoint,
+  bag: ParameterBag,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Caller> {
+  const route = { method: request.method, path, scope, jobToken, id: bag['id'] }
   const count = async (userId: number | null) => {
     if (request.counted) return
     request.counted = true

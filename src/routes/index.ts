@@ -48,6 +48,7 @@ import { deployed } from './pipelines/environments.js'
 import { pipelines } from './pipelines/index.js'
 import { lint } from './pipelines/lint.js'
 import { projects } from './projects/index.js'
+import { jobTokenScope } from './projects/job-token-scope.js'
 import { projectsOfGroups } from './projects/of-group.js'
 import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
@@ -110,6 +111,12 @@ const subjects: Section[] = [
     endpoints: variables.filter(({ path }) => path.startsWith('/projects/')),
   },
   { name: 'Group variables', description: 'CI variables of groups.', endpoints: variables.filter(({ path }) => path.startsWith('/groups/')) },
+  {
+    name: 'Instance variables',
+    description: 'CI variables of all projects; administrators only.',
+    endpoints: variables.filter(({ path }) => path.startsWith('/admin/')),
+  },
+  { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },

@@ -71,12 +71,6 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   { of: ['POST /projects/:id/merge_requests/:merge_request_iid/approve'], parameters: { approval_password: [] } },
   { of: ['POST /projects/:id/issues', 'PUT /projects/:id/issues/:issue_iid'], parameters: { issue_type: ['issue'] } },
   { of: [...NOTES.map((path) => `POST ${path}`), ...NOTES.map((path) => `PUT ${path}/:note_id`)], parameters: { confidential: ['false'] } },
-  { of: onBoth((at) => `POST ${at}/variables`), parameters: { environment_scope: ['*'] } },
-  { of: onBoth((at) => `PUT ${at}/variables/:key`), parameters: { environment_scope: ['*'], 'filter[environment_scope]': ['*'] } },
-  {
-    of: [...onBoth((at) => `GET ${at}/variables/:key`), ...onBoth((at) => `DELETE ${at}/variables/:key`)],
-    parameters: { 'filter[environment_scope]': ['*'] },
-  },
 ]
 
 /** Adds to the endpoints what they refuse. */

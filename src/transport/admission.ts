@@ -1,4 +1,4 @@
-import type { ActorUser } from '../access/actor.js'
+import type { ActorUser, CallingJob } from '../access/actor.js'
 import { actingAs } from '../access/actor.js'
 import { isFeatureOpen } from '../access/can.js'
 import {
@@ -24,6 +24,8 @@ import { createWikiRepository } from '../services/repository/repositories.js'
 /** A Git client, and what its credentials allow. */
 export interface GitCaller {
   user: ActorUser | null
+  /** Of the token of a job. */
+  job?: CallingJob
   reads: boolean
   writes: boolean
   /** The credential that LFS tokens are given for; absent for anonymous callers and deploy tokens, which get none. */

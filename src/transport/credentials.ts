@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { actorOf } from '../access/actor.js'
 import { checkAddress } from '../access/addresses.js'
 import { countBadToken, deactivatedText, logBadToken, reasonOf, type TokenVerdict, verifyToken, verifyTokenAgain } from '../access/authenticate.js'
+import { findCallingJob } from '../access/jobs/job-tokens.js'
 import type { Context } from '../context.js'
 import { Failure, nullOnFailure } from '../failures.js'
-import { userOfRunningBuild } from '../services/ci/builds/running.js'
 import { readSettings, type Settings } from '../services/core/settings.js'
 import { removeInitialPassword } from '../services/identity/initial-password.js'
 import { restrictionOf } from '../services/identity/keys.js'
@@ -85,10 +85,10 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
 /** The name that runners give with the token of a job. */
 const JOB_USER = 'gitlab-ci-token'
 
-/** The user of a job that runs: they read what they may read, until it ends (CI-117). */
+/** The user of a job that runs: it reads what they may read, until it ends, and where its project is allowed (CI-117, CI-244). */
 async function buildCaller(ctx: Context, token: string): Promise<GitCaller | null> {
-  const user = await userOfRunningBuild(ctx, token)
-  return user && { user, reads: true, writes: false }
+  const found = await findCallingJob(ctx, token)
+  return found && { ...found, reads: true, writes: false }
 }
 
 /** The owner of a valid token; without `reads` if it was not made for Git. */

@@ -6,6 +6,7 @@ import { unlessRemoved } from '../access/unless-removed.js'
 import type { Context } from '../context.js'
 import { conflict, Failure, type FailureKind, failureText, forbidden, unauthenticated } from '../failures.js'
 import { callerOfSession, sessionOf } from '../http/caller.js'
+import { Content } from '../http/content.js'
 import { emptyParameterBag, isBag, joinBags, type ParameterBag } from '../http/form.js'
 import { countRequest, forCall } from '../http/mount.js'
 import { parseInput } from '../http/params.js'
@@ -136,7 +137,7 @@ async function showAgain(
   { draft, status, headers, refusal }: { draft: Refusal; status: number; headers?: Record<string, string>; refusal?: Failure },
 ): Promise<Answer> {
   const shown = await show(ctx, { ...view, submitted: { ...draft, shown: new Set() } }, page, pageParameters(bag, page))
-  const isPage = !(shown instanceof Redirect || shown instanceof Plain || shown instanceof Download)
+  const isPage = !(shown instanceof Redirect || shown instanceof Plain || shown instanceof Download || shown instanceof Content)
   // a page that leads elsewhere has no place for what was refused
   if (!isPage && refusal) throw refusal
   return !isPage ? shown : { ...shown, status, headers: { ...shown.headers, ...headers } }

@@ -5,6 +5,7 @@ import type { Access } from '../access/access.js'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { Session } from '../access/sessions.js'
 import type { Context } from '../context.js'
+import type { Content } from '../http/content.js'
 import { NO_INPUT } from '../http/endpoint.js'
 import type { ParameterBag } from '../http/form.js'
 import type { WholeAddress } from '../http/redirect.js'
@@ -138,7 +139,7 @@ export class Download {
   ) {}
 }
 
-export type Answer = Html | Redirect | Plain | Download
+export type Answer = Html | Redirect | Plain | Download | Content
 
 export interface PageCall<Subject, Signed extends boolean, Input> {
   ctx: Context

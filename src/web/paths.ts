@@ -27,8 +27,8 @@ export function areOpenWhenReadOnly(at: string, { forms }: Pick<Place, 'forms'>)
 interface PlaceBelow extends Place {
   /** Reached without the `-` that its printed address has. */
   older: boolean
-  /** What stands before the `*` of its address; null without one. */
-  before: string | null
+  /** How many slashes stand before the `*` of its address; null without one. */
+  before: number | null
 }
 
 interface Found {
@@ -74,7 +74,7 @@ export class Paths {
     }
     if (areOpenWhenReadOnly(at, place)) throw new Error(`${at} is below a path, whose forms are never open when the service is read-only`)
     const add = (pattern: string, older: boolean) => {
-      const before = pattern.endsWith('*') ? pattern.slice(1, -1) : null
+      const before = pattern.endsWith('*') ? pattern.slice(1).split('/').length - 1 : null
       this.#below.on('GET', `/${pattern}`, () => undefined, { ...place, older, before } satisfies PlaceBelow)
     }
     add(at, false)
@@ -98,7 +98,7 @@ export class Paths {
     const params = emptyParameterBag()
     for (const [name, value] of Object.entries(found.params)) if (name !== '*' && value !== undefined) params[name] = textOfRouter(value)
     // the router leaves `%2F` in it
-    const rest = place.before === null ? undefined : decoded(owner.rest.slice(place.before.length))
+    const rest = place.before === null ? undefined : decoded(owner.rest.split('/').slice(place.before).join('/'))
     if (rest === null) return null
     if (rest !== undefined) params['path'] = rest
     params['id'] = owner.kind === 'G' ? asPath(owner.fullPath) : owner.fullPath

@@ -8,6 +8,7 @@ import { findFormerProjectFor, fullPathOf } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { Failure, noSuchRoute, unauthenticated } from '../failures.js'
 import { callerOfSession, sessionOf } from '../http/caller.js'
+import { Content, sendContent } from '../http/content.js'
 import { NO_INPUT } from '../http/endpoint.js'
 import { asFailure } from '../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../http/form.js'
@@ -193,6 +194,10 @@ export class Site implements Sender {
     if (result instanceof Plain) {
       reply.headers({ 'content-type': result.type, 'cache-control': 'private, no-store', 'x-content-type-options': 'nosniff' })
       return this.#sendText(typeof result.text === 'string' ? Buffer.from(result.text) : result.text, request, reply)
+    }
+    if (result instanceof Content) {
+      reply.headers({ 'cache-control': 'private, no-cache', 'x-content-type-options': 'nosniff' })
+      return sendContent(request, reply, result)
     }
     if (result instanceof Download) {
       reply.headers({

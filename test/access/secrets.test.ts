@@ -27,6 +27,8 @@ beforeAll(async () => {
     hidden[`deploy token of ${path}`] = (await create(`${path}/deploy_tokens`, { name: 'x', scopes: ['read_repository'] })).token
     await create(`${path}/hooks`, { url: 'http://someone:pass-in-the-url@example.com/', token: 'token-of-a-hook' })
   }
+  await create('/admin/ci/variables', { key: 'KEY', value: 'value of the instance' })
+  shown['variable of the instance'] = 'value of the instance'
   await create('/hooks', { url: 'http://someone:pass-in-the-url@example.com/', token: 'token-of-a-hook' })
   hidden['token of a hook'] = 'token-of-a-hook'
   hidden['password in an address'] = 'pass-in-the-url'
@@ -40,6 +42,7 @@ beforeAll(async () => {
   Object.assign(shown, settings, { tracker: 'secret-of-errors', 'tracker in browsers': 'secret-in-browsers' })
 
   parameters['projects'] = { id: project.id, key: 'KEY' }
+  parameters['admin'] = { key: 'KEY' }
   parameters['groups'] = { id: group.id, key: 'KEY' }
   parameters['users'] = { id: user.id, user_id: user.id, impersonation_token_id: impersonation.id }
 })
@@ -69,7 +72,7 @@ describe('secrets in responses', () => {
     expect(namesOf(hidden, api.bodies)).toEqual([])
 
     const reads = await readEverything(await aToken(t.ctx, admin, ['read_api', 'read_user', 'read_repository', 'write_repository', 'sudo']))
-    expect(reads.found).toBe(api.found - 4)
+    expect(reads.found).toBe(api.found - 6)
     expect(namesOf({ ...shown, ...hidden }, reads.bodies)).toEqual([])
 
     const users = await readEverything(await aToken(t.ctx, admin, ['read_user']))

@@ -274,7 +274,7 @@ describe('the settings of a project (WB-151)', () => {
     const project = await aProject(t.ctx, { creator: who, name: `moved${unique()}`, files: { a: 'a' } })
     const browser = await signedIn(who)
     await browser.open(`/${project.fullPath}/-/settings/advanced`)
-    expect(browser.page?.$('.sizes tr').length).toBe(4)
+    expect(browser.page?.$('.sizes tr').length).toBe(5)
     expect((await browser.submit('Run housekeeping')).text).toContain('is being packed')
     expect((await browser.submit('Change path', { 'project[path]': 'a b' })).status).toBe(422)
     expect(faultAt(browser, 'project_path')).not.toBe('')
@@ -542,6 +542,61 @@ describe('protection, variables, keys and tokens', () => {
       expect((await t.api('get', `${path}/variables/TOKEN`, owner)).body).toMatchObject({ key: 'TOKEN', value: 'other' })
       expect((await browser.submit('Delete')).text).toContain('There are no variables.')
     }
+  })
+
+  it('have variables of one name for several environments, and what kind they are (V-60 to V-64)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner })
+    const browser = await signedIn(owner)
+    const at = `/${project.fullPath}/-/variables`
+    await browser.open(at)
+    const short = await browser.submit('Add variable', { 'variable[key]': 'URL', 'variable[value]': 'short', 'variable[masked]': '1' })
+    expect(short.$('#variable_value_fault').text()).toContain('is invalid')
+    await browser.open(at)
+    await browser.submit('Add variable', { 'variable[key]': 'URL', 'variable[value]': 'all' })
+    const given = { 'variable[key]': 'URL', 'variable[value]': 'live-one', 'variable[environment_scope]': 'production', 'variable[masked]': '1' }
+    const both = await browser.submit('Add variable', given)
+    expect(both.$('.rows .badge').text()).toBe('productionmasked')
+    const live = await browser.open(both.$('[aria-label="Show URL in production"]').attr('href') as string)
+    expect([live.$('#variable_value').text().trim(), live.$('#variable_environment_scope').val()]).toEqual(['live-one', 'production'])
+    await browser.submit('Save changes', { 'variable[environment_scope]': 'prod/*', 'variable[variable_type]': 'file', 'variable[raw]': '1' })
+    const one = await t.api('get', `${project.path}/variables/URL?filter[environment_scope]=prod/*`, owner).expect(200)
+    expect(one.body).toMatchObject({ value: 'live-one', variable_type: 'file', masked: true, raw: true })
+    expect((await t.api('get', `${project.path}/variables`, owner)).body).toMatchObject([{ value: 'all' }, { value: 'live-one' }])
+  })
+
+  it('say which jobs may use a project with their token (CI-244)', async () => {
+    const owner = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner })
+    const [project, other] = [await aProject(t.ctx, { creator: owner }), await aProject(t.ctx, { creator: owner })]
+    const browser = await signedIn(owner)
+    await browser.open(`/${project.fullPath}/-/job_token_scope`)
+    expect((await browser.submit('Allow', { 'allowed[path]': 'no/such' })).text).toContain('There is no such project or group.')
+    await browser.open(`/${project.fullPath}/-/job_token_scope`)
+    await browser.submit('Allow', { 'allowed[path]': `/${other.fullPath}` })
+    const both = await browser.submit('Allow', { 'allowed[path]': group.fullPath })
+    expect(
+      both
+        .$('.rows a')
+        .toArray()
+        .map((link) => both.$(link).text()),
+    ).toEqual([group.fullPath, other.fullPath])
+    await browser.submit('Remove')
+    await browser.submit('Save changes', { 'job_token_scope[enabled]': '0' })
+    expect((await t.api('get', `${project.path}/job_token_scope`, owner)).body.inbound_enabled).toBe(false)
+    expect((await t.api('get', `${project.path}/job_token_scope/allowlist`, owner)).body).toMatchObject([{ id: other.id }])
+  })
+
+  it('have variables of the service for its administrators (V-65)', async () => {
+    const admin = await anAdmin(t.ctx)
+    const browser = await signedIn(admin)
+    await browser.open('/admin/variables')
+    const added = await browser.submit('Add variable', { 'variable[key]': 'SHARED', 'variable[value]': 'one', 'variable[protected]': '1' })
+    expect([added.text.includes('SHARED'), added.$('[name="variable[environment_scope]"]').length]).toEqual([true, 0])
+    await browser.open('/admin/variables/SHARED')
+    await browser.submit('Save changes', { 'variable[value]': 'two' })
+    expect((await t.api('get', '/admin/ci/variables/SHARED', admin).expect(200)).body).toMatchObject({ value: 'two', protected: true })
+    expect((await browser.submit('Delete')).text).toContain('There are no variables.')
   })
 
   it('show deploy tokens once, and let keys push or not', async () => {

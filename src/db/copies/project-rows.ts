@@ -143,8 +143,9 @@ async function findProject(client: pg.Client, { path, as, storageFor }: ProjectR
   if (await one('select 1 from routes where key = lower($1)', [fullPath]))
     throw new StartFault(`the path ${fullPath} is taken: choose another path with --as group/${formerPath(found.path)}`)
   const storage = storageFor(found.storage)
+  // a trigger adds the size of artifacts when their rows are inserted
   await client.query(
-    `update ${staged('projects')} s set namespace_id = n.id, path = $3, storage = $4, marked_for_deletion_at = null, deletion_due_at = null,
+    `update ${staged('projects')} s set namespace_id = n.id, path = $3, storage = $4, marked_for_deletion_at = null, deletion_due_at = null, job_artifacts_size = 0,
        name = case when exists (select 1 from projects o where o.namespace_id = n.id and lower(o.name) = lower($5)) then $3 else $5 end,
        visibility = case when n.kind = 'group' then least(s.visibility, n.visibility) else s.visibility end,
        import_status = case when import_status in ('scheduled', 'started') then 'failed' else import_status end

@@ -137,8 +137,14 @@ export const builds = pgTable(
     /** When its runner was last heard of. */
     seen_at: moment(),
     exit_code: integer(),
-    /** Length of the log in bytes. */
+    /** Length of the log in bytes, as its runner counts. */
     trace_size: bigint({ mode: 'number' }).notNull().default(0),
+    /** The encrypted values that its log must not show, as JSON. */
+    masks: text(),
+    /** The end of its log that is not stored yet, because it may be the beginning of such a value: see `HeldEnd`. */
+    trace_held: integer().array(),
+    /** The encrypted variables that it leaves to later jobs (dotenv), as JSON. */
+    dotenv: text(),
     erased_at: moment(),
     erased_by: ref().references(() => users.id, { onDelete: 'set null' }),
   },
@@ -229,7 +235,29 @@ export const artifacts = pgTable(
   ],
 )
 
-/** A CI variable of a project or a group, exactly one of the two. */
+/** The projects and groups whose jobs may use a project with their token, exactly one of the two. */
+export const jobTokenAllowlist = pgTable(
+  'job_token_allowlist',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    allowed_project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    allowed_group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    added_by: ref().references(() => users.id, { onDelete: 'set null' }),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    check('job_token_allowlist_one', sql`num_nonnulls(${t.allowed_project_id}, ${t.allowed_group_id}) = 1`),
+    uniqueIndex('job_token_allowlist_key').on(t.project_id, sql`coalesce(${t.allowed_project_id}, 0)`, sql`coalesce(${t.allowed_group_id}, 0)`),
+    index('job_token_allowlist_allowed_project_id_idx').on(t.allowed_project_id),
+    index('job_token_allowlist_allowed_group_id_idx').on(t.allowed_group_id),
+    index('job_token_allowlist_added_by_idx').on(t.added_by),
+  ],
+)
+
+/** A CI variable of a project, a group or, without either, the instance. */
 export const variables = pgTable(
   'variables',
   {
@@ -240,12 +268,21 @@ export const variables = pgTable(
     /** The encrypted value (V-6). */
     sealed: text().notNull(),
     protected: boolean().notNull().default(false),
+    /** Its value is the content of a file. */
+    file: boolean().notNull().default(false),
+    /** Logs do not show its value. */
+    masked: boolean().notNull().default(false),
+    /** References in its value are not expanded. */
+    raw: boolean().notNull().default(false),
+    /** The environments whose jobs get it: a name or a pattern with `*`. */
+    environment_scope: text().notNull().default('*'),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
   (t) => [
-    check('variables_one_source', sql`num_nonnulls(${t.project_id}, ${t.group_id}) = 1`),
-    uniqueIndex('variables_project_id_key_key').on(t.project_id, t.key).where(sql`${t.project_id} is not null`),
-    uniqueIndex('variables_group_id_key_key').on(t.group_id, t.key).where(sql`${t.group_id} is not null`),
+    check('variables_one_source', sql`num_nonnulls(${t.project_id}, ${t.group_id}) <= 1`),
+    uniqueIndex('variables_project_id_key_scope_key').on(t.project_id, t.key, t.environment_scope).where(sql`${t.project_id} is not null`),
+    uniqueIndex('variables_group_id_key_scope_key').on(t.group_id, t.key, t.environment_scope).where(sql`${t.group_id} is not null`),
+    uniqueIndex('variables_instance_key_key').on(t.key).where(sql`${t.project_id} is null and ${t.group_id} is null`),
   ],
 )

@@ -81,6 +81,10 @@ export const projects = pgTable(
     repository_size: bigint({ mode: 'number' }).notNull().default(0),
     /** Size of its Git LFS objects in bytes, including shared ones. */
     lfs_objects_size: bigint({ mode: 'number' }).notNull().default(0),
+    /** Size of the files of its jobs in bytes; a trigger keeps it (`artifacts.sql`). */
+    job_artifacts_size: bigint({ mode: 'number' }).notNull().default(0),
+    /** Whether only jobs of the projects that it names may use it with their token. */
+    job_token_scope_enabled: boolean().notNull().default(true),
     /** Pushes since the last garbage collection, and how many of them incremental maintenance has processed (AS-41). */
     pushes_since_gc: integer().notNull().default(0),
     pushes_housekept: integer().notNull().default(0),
@@ -106,11 +110,12 @@ export const projects = pgTable(
     index('projects_tag_list_idx').using('gin', t.tag_list),
     // with what the sum is made of, so that a far page is read from the index alone
     index('projects_storage_size_idx').on(
-      sql`(${t.repository_size} + ${t.lfs_objects_size})`,
+      sql`(${t.repository_size} + ${t.lfs_objects_size} + ${t.job_artifacts_size})`,
       t.id,
       t.marked_for_deletion_at,
       t.repository_size,
       t.lfs_objects_size,
+      t.job_artifacts_size,
     ),
     index('projects_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
     index('projects_forked_from_id_idx').on(t.forked_from_id),

@@ -81,6 +81,8 @@ BEGIN
     ('pipelines', 'pipeline', 'UPDATE', 'status', 'true', ''),
     ('deployments', 'deployment', 'INSERT', '', 'NEW.status NOT IN (''created'', ''skipped'')', ''),
     ('deployments', 'deployment', 'UPDATE', 'status', 'NEW.status NOT IN (''created'', ''skipped'')', ''),
+    ('commit_statuses', 'job', 'INSERT', '', 'NEW.kind = ''build''', ''),
+    ('commit_statuses', 'job', 'UPDATE', 'status', 'NEW.kind = ''build''', ''),
     ('releases', 'releases', 'INSERT OR DELETE', '', 'true', ''),
     ('releases', 'releases', 'UPDATE', 'name description released_at', 'true', ''),
     ('members', 'system', 'INSERT', '', 'NEW.requested_at IS NULL', ''),

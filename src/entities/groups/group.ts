@@ -101,11 +101,11 @@ export function presentGroup(group: GroupRecord, view: View, defaults: GroupDefa
   return Object.assign(presentCommon(group, view, defaults), statistics && { statistics: presentStatistics(statistics) })
 }
 
-const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistics) => ({
-  storage_size: repository_size + lfs_objects_size,
+const presentStatistics = ({ repository_size, lfs_objects_size, job_artifacts_size }: GroupStatistics) => ({
+  storage_size: repository_size + lfs_objects_size + job_artifacts_size,
   repository_size,
   lfs_objects_size,
-  job_artifacts_size: 0,
+  job_artifacts_size,
 })
 
 /** All fields except `projects`, which are rendered separately. */

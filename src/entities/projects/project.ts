@@ -310,10 +310,10 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
       show.statistics && level >= 20
         ? {
             commit_count: project.commit_count,
-            storage_size: project.repository_size + project.lfs_objects_size,
+            storage_size: project.repository_size + project.lfs_objects_size + project.job_artifacts_size,
             repository_size: project.repository_size,
             lfs_objects_size: project.lfs_objects_size,
-            job_artifacts_size: 0,
+            job_artifacts_size: project.job_artifacts_size,
           }
         : undefined,
   })

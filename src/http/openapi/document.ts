@@ -78,6 +78,7 @@ export function openapi(reference: Reference, info: { version: string; base: str
           name: 'PRIVATE-TOKEN',
           description: 'A personal access token, impersonation token or OAuth token. `Authorization: Bearer` takes the same.',
         },
+        job: { type: 'apiKey', in: 'header', name: 'JOB-TOKEN', description: 'The token of a job that runs, `CI_JOB_TOKEN`; also as `job_token`.' },
       },
     },
   }
@@ -88,7 +89,7 @@ const operationId = (method: string, path: string) =>
   `${method.toLowerCase()} ${path.replaceAll('/-/', '/dash/')}`.replace(/[^a-z0-9]+/gi, '_').replace(/_$/, '')
 
 function operationOf(declared: Endpoint, tag: string, { glossary, examples }: Reference, schemas: Json): Json {
-  const { method, path, summary, access, output } = declared
+  const { method, path, summary, access, jobToken, output } = declared
   const { url, request, response } = examples.operations[`${method} ${path}`] ?? {}
   const { parameters, requestBody } = parametersOf(declared, { tag, glossary, values: valuesIn(path, url) })
   if (requestBody && request !== undefined) {
@@ -110,7 +111,7 @@ function operationOf(declared: Endpoint, tag: string, { glossary, examples }: Re
       [successOf(declared)]: { description: successText(declared, paged), ...headers, ...contentOf(declared, response, schemas) },
       ...refusalResponses(refusalsOf(declared)),
     },
-    ...(access.signedIn && { security: [{ token: [] }] }),
+    ...((access.signedIn || jobToken) && { security: [{ token: [] }, ...(jobToken ? [{ job: [] }] : []), ...(access.signedIn ? [] : [{}])] }),
   }
 }
 

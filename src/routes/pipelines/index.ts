@@ -9,6 +9,7 @@ import { runPipeline } from '../../services/ci/create.js'
 import { cancelPipeline, deletePipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/ci/pipelines.js'
 import { artifacts } from './artifacts.js'
 import { jobs } from './jobs.js'
+import { reports } from './reports.js'
 
 const read = onProjectSignedIn('read_pipeline')
 
@@ -118,5 +119,6 @@ export const pipelines = [
     handler: ({ ctx, subject, input }) => deletePipeline(ctx, subject, input.pipeline_id),
   }),
   ...jobs,
+  ...reports,
   ...artifacts,
 ]

@@ -1,8 +1,10 @@
 import { z } from 'zod'
-import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, getProjectFor, onProjectSignedIn, type ProjectSubject, signedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { Bridge, Job, presentBridge, presentJob } from '../../entities/ci/job.js'
-import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { notFound } from '../../failures.js'
+import { Content } from '../../http/content.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idPaging, list, oneOf, opt, rowId } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
@@ -26,15 +28,34 @@ const variable = z.strictObject({ key: z.string().min(1).max(255), value: z.stri
 export const jobs = [
   endpoint({
     method: 'GET',
+    path: '/job',
+    summary: 'Get the job that calls',
+    description: 'With the token of a job that runs.',
+    access: signedIn,
+    jobToken: true,
+    output: Job,
+    async handler({ ctx, caller, view }) {
+      if (!caller.job) throw notFound('Job')
+      return shown(ctx, await getProjectFor(ctx, caller, String(caller.job.project)), view, caller.job.id)
+    },
+  }),
+  endpoint({
+    method: 'GET',
     path: '/projects/:id/jobs/:job_id/trace',
     summary: 'Get the log of a job',
     polled: true,
     access: read,
     input: z.object({ job_id }),
     raw: ['text/plain'],
+    answers: [206, 304, 416],
     async handler({ ctx, subject, input }) {
-      const { bytes } = await traceOf(ctx, subject, input.job_id)
-      return new Answer(200, bytes, { 'content-type': 'text/plain; charset=utf-8', 'content-disposition': `inline; filename="${input.job_id}.log"` })
+      const { size, open } = await traceOf(ctx, subject, input.job_id)
+      return new Content({
+        etag: `"${input.job_id}-${size}"`,
+        size,
+        headers: { 'content-type': 'text/plain; charset=utf-8', 'content-disposition': `inline; filename="${input.job_id}.log"` },
+        open: async ({ start, end } = { start: 0, end: size - 1 }) => open(start, end + 1),
+      })
     },
   }),
   endpoint({

@@ -63,6 +63,7 @@ export const releases = [
     path: RELEASES,
     summary: 'List releases',
     access: read,
+    jobToken: true,
     input: z.object({
       order_by: orDefault(oneOf(['released_at', 'created_at']), 'released_at'),
       sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
@@ -79,6 +80,7 @@ export const releases = [
     path: RELEASE,
     summary: 'Get a release',
     access: read,
+    jobToken: true,
     input: z.object(named),
     output: Release,
     async handler({ ctx, subject, input, view }) {
@@ -91,6 +93,7 @@ export const releases = [
     summary: 'Create a release',
     answers: [409, 422],
     access: write,
+    jobToken: true,
     input: z.object({
       tag_name: documented.filled(),
       ...described,
@@ -109,6 +112,7 @@ export const releases = [
     path: RELEASE,
     summary: 'Update a release',
     access: write,
+    jobToken: true,
     input: updateOf(z.object({ ...named, ...described })),
     output: Release,
     async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
@@ -120,6 +124,7 @@ export const releases = [
     path: RELEASE,
     summary: 'Delete a release',
     access: write,
+    jobToken: true,
     status: 200,
     input: z.object(named),
     output: Release,
@@ -132,6 +137,7 @@ export const releases = [
     path: LINKS,
     summary: 'List the links of a release',
     access: read,
+    jobToken: true,
     input: z.object({ ...named, ...paging }),
     output: z.array(ReleaseLink),
     async handler({ ctx, subject, input, view }) {
@@ -143,6 +149,7 @@ export const releases = [
     path: LINKS,
     summary: 'Add a link to a release',
     access: write,
+    jobToken: true,
     input: z.object({ ...named, ...link, name: documented.title(), url: documented.webAddress() }),
     output: ReleaseLink,
     async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
@@ -154,6 +161,7 @@ export const releases = [
     path: `${LINKS}/:link_id`,
     summary: 'Get a link of a release',
     access: read,
+    jobToken: true,
     input: z.object(linkId),
     output: ReleaseLink,
     async handler({ ctx, subject, input, view }) {
@@ -165,6 +173,7 @@ export const releases = [
     path: `${LINKS}/:link_id`,
     summary: 'Update a link of a release',
     access: write,
+    jobToken: true,
     input: updateOf(z.object({ ...linkId, ...link })),
     output: ReleaseLink,
     async handler({ ctx, subject, input: { tag_name, link_id, ...input }, view }) {
@@ -176,6 +185,7 @@ export const releases = [
     path: `${LINKS}/:link_id`,
     summary: 'Delete a link of a release',
     access: write,
+    jobToken: true,
     status: 200,
     input: z.object(linkId),
     output: ReleaseLink,

@@ -1,16 +1,46 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
-import { fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
-import { presentVariable, presentWrittenVariable, Variable, WrittenVariable } from '../../entities/projects/variable.js'
+import { adminFirst, fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import {
+  InstanceVariable,
+  presentInstanceVariable,
+  presentVariable,
+  presentWrittenVariable,
+  Variable,
+  WrittenVariable,
+} from '../../entities/projects/variable.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, documentedWith, opt, paging, str } from '../../http/params.js'
-import { createVariable, deleteVariable, getVariable, listVariables, updateVariable, type VariableSource } from '../../services/projects/variables.js'
+import { bool, documentedWith, oneOf, opt, paging, str, updateOf } from '../../http/params.js'
+import {
+  createVariable,
+  deleteVariable,
+  getVariable,
+  INSTANCE_VARIABLES,
+  listVariables,
+  updateVariable,
+  type VariableSource,
+} from '../../services/projects/variables.js'
 
 const named = { key: z.string() }
+const scoped = { ...named, filter: z.object({ environment_scope: opt(str()) }).optional() }
+const flags = { variable_type: opt(oneOf(['env_var', 'file'])), protected: opt(bool()), masked: opt(bool()), raw: opt(bool()) }
+const attributes = { ...flags, environment_scope: opt(str()) }
+const newKey = documentedWith(str(), { pattern: '^[A-Za-z0-9_]{1,255}$' })
 
-const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => VariableSource) => {
+const namedBy = ({ key, filter }: { key: string; filter?: { environment_scope?: string | undefined } | undefined }) => ({
+  key,
+  scope: filter?.environment_scope,
+})
+
+/** The attributes of a variable, with its type as a flag. */
+const stored = <Input extends { variable_type?: 'env_var' | 'file' | undefined }>({ variable_type, ...given }: Input) => ({
+  ...given,
+  file: variable_type === undefined ? undefined : variable_type === 'file',
+})
+
+const variablesOf = <Subject>(kind: 'project' | 'group', access: Access<Subject, true>, sourceOf: (subject: Subject) => VariableSource) => {
   const path = `/${kind}s/:id/variables`
-  // project variables are returned with two fields (V-2); the contract does not define this for groups
+  // project variables are returned without `protected` (V-2); the contract does not define this for groups
   const [Shown, present] = kind === 'project' ? [Variable, presentVariable] : [WrittenVariable, presentWrittenVariable]
   return [
     endpoint({
@@ -29,40 +59,92 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
       summary: `Get a variable of a ${kind}`,
       access,
       scope: 'api',
-      input: z.object(named),
+      input: z.object(scoped),
       output: Shown,
-      handler: async ({ ctx, subject, input }) => present(await getVariable(ctx, sourceOf(subject), input.key)),
+      answers: [409],
+      handler: async ({ ctx, subject, input }) => present(await getVariable(ctx, sourceOf(subject), namedBy(input))),
     }),
     endpoint({
       method: 'POST',
       path,
       summary: `Create a variable of a ${kind}`,
       access,
-      input: z.object({ key: documentedWith(str(), { pattern: '^[A-Za-z0-9_]{1,255}$' }), value: str(), protected: opt(bool()) }),
+      input: z.object({ key: newKey, value: str(), ...attributes }),
       output: WrittenVariable,
-      handler: async ({ ctx, subject, input }) => presentWrittenVariable(await createVariable(ctx, sourceOf(subject), input)),
+      handler: async ({ ctx, subject, input }) => presentWrittenVariable(await createVariable(ctx, sourceOf(subject), stored(input))),
     }),
     endpoint({
       method: 'PUT',
       path: `${path}/:key`,
       summary: `Update a variable of a ${kind}`,
       access,
-      input: z.object({ ...named, value: str(), protected: opt(bool()) }),
+      input: z.object({ ...scoped, value: str(), ...attributes }),
       output: WrittenVariable,
-      handler: async ({ ctx, subject, input }) => presentWrittenVariable(await updateVariable(ctx, sourceOf(subject), input.key, input)),
+      answers: [409],
+      handler: async ({ ctx, subject, input }) => presentWrittenVariable(await updateVariable(ctx, sourceOf(subject), namedBy(input), stored(input))),
     }),
     endpoint({
       method: 'DELETE',
       path: `${path}/:key`,
       summary: `Delete a variable of a ${kind}`,
       access,
-      input: z.object(named),
-      handler: ({ ctx, subject, input }) => deleteVariable(ctx, sourceOf(subject), input.key),
+      input: z.object(scoped),
+      answers: [409],
+      handler: ({ ctx, subject, input }) => deleteVariable(ctx, sourceOf(subject), namedBy(input)),
     }),
   ]
 }
 
-/** Variables (V-1 to V-10, OT-1). */
+const ofInstance = [
+  endpoint({
+    method: 'GET',
+    path: '/admin/ci/variables',
+    summary: 'List the variables of the instance',
+    access: adminFirst,
+    scope: 'api',
+    input: z.object(paging),
+    output: z.array(InstanceVariable),
+    handler: async ({ ctx, input }) => pageOf(await listVariables(ctx, INSTANCE_VARIABLES, input), input, presentInstanceVariable),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/admin/ci/variables/:key',
+    summary: 'Get a variable of the instance',
+    access: adminFirst,
+    scope: 'api',
+    input: z.object(named),
+    output: InstanceVariable,
+    handler: async ({ ctx, input }) => presentInstanceVariable(await getVariable(ctx, INSTANCE_VARIABLES, input)),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/admin/ci/variables',
+    summary: 'Create a variable of the instance',
+    access: adminFirst,
+    input: z.object({ key: newKey, value: str(), ...flags }),
+    output: InstanceVariable,
+    handler: async ({ ctx, input }) => presentInstanceVariable(await createVariable(ctx, INSTANCE_VARIABLES, stored(input))),
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/admin/ci/variables/:key',
+    summary: 'Update a variable of the instance',
+    access: adminFirst,
+    input: updateOf(z.object({ ...named, value: opt(str()), ...flags })),
+    output: InstanceVariable,
+    handler: async ({ ctx, input }) => presentInstanceVariable(await updateVariable(ctx, INSTANCE_VARIABLES, { key: input.key }, stored(input))),
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/admin/ci/variables/:key',
+    summary: 'Delete a variable of the instance',
+    access: adminFirst,
+    input: z.object(named),
+    handler: ({ ctx, input }) => deleteVariable(ctx, INSTANCE_VARIABLES, input),
+  }),
+]
+
+/** Variables (V-1 to V-10, V-60 to V-65, OT-1). */
 export const variables = [
   ...variablesOf('project', onProjectSignedIn('manage_variables'), ({ project }: ProjectSubject) => ({
     kind: 'project',
@@ -74,4 +156,5 @@ export const variables = [
     id: group.id,
     fullPath: group.full_path,
   })),
+  ...ofInstance,
 ]

@@ -1,5 +1,6 @@
 import { circleOf } from './check-jobs.js'
 import { Conditions } from './conditions.js'
+import { isInScope } from './environment-scope.js'
 import { expandEach, expandVariables, valuesOf } from './expand-variables.js'
 import { countOf, type Instance, instancesOf, isAmong, selectionFor, variablesOf } from './instances.js'
 import { MAX_ERRORS, MAX_JOBS, MAX_NEEDS } from './limits.js'
@@ -14,7 +15,6 @@ import type {
   Plan,
   PlannedJob,
   PlannedNeed,
-  ScopedVariable,
   Variable,
 } from './types.js'
 import { ConfigFault } from './yaml/values.js'
@@ -228,21 +228,4 @@ function namesOf(name: string, matrix: Matrix[] | null, instances: Map<string, I
   const group = instances.get(name)
   if (group) return group.filter((each) => !matrix || isAmong(each.matrix, matrix)).map((each) => each.name)
   return names.has(name) ? [name] : []
-}
-
-/** Whether a variable counts for an environment; null: for a job without one. */
-function isInScope({ environment_scope: scope }: ScopedVariable, environment: string | null): boolean {
-  if (scope === undefined || scope === '*') return true
-  if (environment === null) return false
-  if (!scope.includes('*')) return scope === environment
-  const [first = '', ...rest] = scope.split('*')
-  const last = rest.pop() ?? ''
-  if (!environment.startsWith(first) || !environment.endsWith(last) || environment.length < first.length + last.length) return false
-  let at = first.length
-  for (const part of rest) {
-    const found = environment.indexOf(part, at)
-    if (found < 0) return false
-    at = found + part.length
-  }
-  return at <= environment.length - last.length
 }

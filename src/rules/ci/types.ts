@@ -23,6 +23,8 @@ export interface Variable {
   raw?: boolean
   /** The value is the content of a file, and the variable its path: it is not expanded in others. */
   file?: boolean
+  /** Logs do not show its value. */
+  masked?: boolean
 }
 
 /** A variable of a project, group or instance, which counts for jobs of some environments only. */

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type TextResult, TextThread } from '../../lib/text/text-thread.js'
 import { Unavailable } from '../../lib/unavailable.js'
+import type { LineHits } from '../../rules/ci/reports/cobertura.js'
+import type { TestCase } from '../../rules/ci/reports/junit.js'
 import { type CompileStep, failed, inRounds } from '../../rules/ci/rounds.js'
 import type { CompileContext, CompiledConfig, IncludeAnswer, IncludeResolver, PipelineContext, Plan } from '../../rules/ci/types.js'
 
@@ -13,8 +15,13 @@ export type CompilerTask =
   | { kind: 'compile'; text: string; context: CompileContext; answers: [string, IncludeAnswer][] }
   | { kind: 'plan'; compiled: CompiledConfig; context: PipelineContext }
   | { kind: 'coverage'; pattern: string; log: string }
+  | { kind: 'report'; of: 'junit' | 'cobertura'; bytes: Uint8Array; gzip: boolean; project: string }
 /** `spent`: milliseconds of the processor. */
 export type CompilerResult<Value> = { value: Value; spent: number }
+
+export type ReportResult = { error: string } | { cases: TestCase[] } | { lines: LineHits }
+
+const REPORT_TOO_LONG = 'the report takes too long to be read'
 
 /** Compiles `.gitlab-ci.yml` in a thread of its own, as users write it (CI-42); asks for included files on this side. */
 export class CiCompiler {
@@ -48,6 +55,12 @@ export class CiCompiler {
     return (await this.#run<number | null>({ kind: 'coverage', pattern, log }))?.value ?? null
   }
 
+  /** What a stored report says, which is kept by its digest for a while; an error is a text (CI-250). */
+  async report(task: Omit<Extract<CompilerTask, { kind: 'report' }>, 'kind'>, oid: string): Promise<ReportResult> {
+    const key = `${task.of} ${task.gzip} ${oid} ${task.project}`
+    return (await this.#run<ReportResult>({ kind: 'report', ...task }, key))?.value ?? { error: REPORT_TOO_LONG }
+  }
+
   get isHealthy(): boolean {
     return this.#thread.isHealthy
   }
@@ -55,8 +68,10 @@ export class CiCompiler {
   close = (): Promise<void> => this.#thread.close()
 
   /** Null if the task takes too much; throws if there is no turn for it, which may pass. */
-  async #run<Value>(task: CompilerTask): Promise<CompilerResult<Value> | null> {
-    const key = createHash('sha256').update(JSON.stringify(task)).digest('base64')
+  async #run<Value>(
+    task: CompilerTask,
+    key = createHash('sha256').update(JSON.stringify(task)).digest('base64'),
+  ): Promise<CompilerResult<Value> | null> {
     const json = await this.#thread.html(key, task)
     if (json !== null) return JSON.parse(json)
     if (this.#thread.tookTooMuch(key)) return null

@@ -4,28 +4,32 @@ import type { Context } from '../../context.js'
 import { namespaceAncestry, variables } from '../../db/schema/index.js'
 import type { ScopedVariable } from '../../rules/ci/types.js'
 import { unsealed } from '../core/unsealed.js'
-import { variablePurpose } from '../projects/variables.js'
+import { sourceOfVariable, variablePurpose } from '../projects/variables.js'
 
 /**
- * The variables of a project and the groups above it, the outermost group first, so that later ones count. Protected
- * ones are only for protected branches and tags.
+ * The variables of the instance, of the groups above a project, the outermost first, and of the project, so that later
+ * ones count; of those with one key the narrowest scope comes last (V-63). Protected ones are only for protected branches
+ * and tags.
  */
 export async function storedVariables(ctx: Context, project: Project, isProtected: boolean): Promise<ScopedVariable[]> {
   const ancestors = sql`(select a.ancestor_id, (select count(*) from ${namespaceAncestry} above where above.descendant_id = a.ancestor_id) as depth
     from ${namespaceAncestry} a where a.descendant_id = ${project.namespace.id}) ancestors`
+  const isOfInstance = sql`(${variables.project_id} is null and ${variables.group_id} is null)`
   const rows = await ctx.db.write
     .select({ variable: variables })
     .from(variables)
     .leftJoin(ancestors, sql`ancestors.ancestor_id = ${variables.group_id}`)
-    .where(sql`${variables.project_id} = ${project.id} or ancestors.depth is not null`)
-    .orderBy(sql`ancestors.depth nulls last`, asc(variables.id))
+    .where(sql`${variables.project_id} = ${project.id} or ancestors.depth is not null or ${isOfInstance}`)
+    .orderBy(
+      sql`case when ${isOfInstance} then 0 else coalesce(ancestors.depth, 1000000) end`,
+      sql`case when ${variables.environment_scope} = '*' then 0 when ${variables.environment_scope} like '%*%' then 1 else 2 end`,
+      sql`length(${variables.environment_scope})`,
+      asc(variables.id),
+    )
   return rows.flatMap(({ variable }) => {
+    const { key, sealed, file, masked, raw, environment_scope } = variable
     if (variable.protected && !isProtected) return []
-    const source =
-      variable.project_id === null
-        ? { kind: 'group' as const, id: variable.group_id as number }
-        : { kind: 'project' as const, id: variable.project_id }
-    const value = unsealed(ctx, variable.sealed, variablePurpose(source, variable.key))
-    return value === null ? [] : [{ key: variable.key, value }]
+    const value = unsealed(ctx, sealed, variablePurpose(sourceOfVariable(variable), key))
+    return value === null ? [] : [{ key, value, file, masked, raw, environment_scope }]
   })
 }

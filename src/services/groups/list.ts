@@ -147,6 +147,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
 export interface GroupStatistics {
   repository_size: number
   lfs_objects_size: number
+  job_artifacts_size: number
 }
 
 const selectSizes = statement('sizes of groups', (db) =>
@@ -155,6 +156,7 @@ const selectSizes = statement('sizes of groups', (db) =>
       id: projects.namespace_id,
       repository_size: decoded(sql<number>`sum(${projects.repository_size})`, Number),
       lfs_objects_size: decoded(sql<number>`sum(${projects.lfs_objects_size})`, Number),
+      job_artifacts_size: decoded(sql<number>`sum(${projects.job_artifacts_size})`, Number),
     })
     .from(projects)
     .where(and(inIds(projects.namespace_id), isNull(projects.marked_for_deletion_at)))
@@ -171,5 +173,5 @@ export async function statisticsFor(
   if (!statistics || !viewer?.admin) return null
   const found = await selectSizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
   const sizesById = new Map(found.map(({ id, ...sizes }) => [id, sizes]))
-  return new Map(groups.map(({ id }) => [id, sizesById.get(id) ?? { repository_size: 0, lfs_objects_size: 0 }]))
+  return new Map(groups.map(({ id }) => [id, sizesById.get(id) ?? { repository_size: 0, lfs_objects_size: 0, job_artifacts_size: 0 }]))
 }

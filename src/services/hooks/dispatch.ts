@@ -9,6 +9,7 @@ import { triggerOf, type WebhookEvent } from './event.js'
 import { loadPayloadData, type PayloadData } from './payload-data.js'
 import { deploymentsOf } from './payloads/deployments.js'
 import { issuablesOf } from './payloads/issuables.js'
+import { jobsOf } from './payloads/jobs.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelinesOf } from './payloads/pipelines.js'
 import { pushesOf } from './payloads/push.js'
@@ -22,6 +23,7 @@ const EVENTS_OF_SOURCE: Record<string, (data: PayloadData, change: HookChange) =
   notes: noteOf,
   pipelines: pipelinesOf,
   deployments: deploymentsOf,
+  commit_statuses: jobsOf,
   releases: releaseOf,
   wikis: wikiPagesOf,
   wiki_intents: wikiPagesOf,

@@ -1,7 +1,7 @@
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Context } from '../../context.js'
-import { deployments, issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
+import { commitStatuses, deployments, issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { ZERO } from '../../git/types.js'
 import type { HookChange } from '../outbox/changes.js'
@@ -12,6 +12,7 @@ import { loadPayloadData, type PayloadData, type ProjectData } from './payload-d
 import { repositoryIn } from './payloads/commits.js'
 import { deploymentOf } from './payloads/deployments.js'
 import { sampleOf } from './payloads/issuables.js'
+import { jobOf } from './payloads/jobs.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelineOf } from './payloads/pipelines.js'
 import { pushOf } from './payloads/push.js'
@@ -27,6 +28,7 @@ export const TRIGGERS = [
   'merge_requests_events',
   'note_events',
   'pipeline_events',
+  'job_events',
   'wiki_page_events',
   'releases_events',
   'deployment_events',
@@ -96,6 +98,10 @@ const SAMPLES: Record<Trigger, Sample> = {
   async pipeline_events(data, project) {
     const row = await newest(data, pipelines, eq(pipelines.project_id, project.id))
     return row ? pipelineOf(data, row) : 'Ensure the project has CI pipelines.'
+  },
+  async job_events(data, project) {
+    const row = await newest(data, commitStatuses, and(eq(commitStatuses.project_id, project.id), eq(commitStatuses.kind, 'build')))
+    return row ? jobOf(data, row) : 'Ensure the project has CI jobs.'
   },
   async wiki_page_events(data, project, actor) {
     const event = await wikiSample(data, project, actor)

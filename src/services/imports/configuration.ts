@@ -92,8 +92,8 @@ async function prepareMember(run: Run, { person, level: given, expires_at, creat
 
 /** Imports CI variables. */
 export async function importVariables(run: Run, kind: 'variable' | 'group variable', scope: Scope, owner: Owner): Promise<void> {
-  await importList(run, kind, scope, async ({ key, value, protected: isProtected }) => async (_, ctx) => {
-    await createVariable(ctx, owner, { key, value, protected: isProtected })
+  await importList(run, kind, scope, async ({ key: _key, name, ...given }) => async (_, ctx) => {
+    await createVariable(ctx, owner, { ...given, key: name })
     return null
   })
 }

@@ -1,6 +1,20 @@
-import { and, eq, gt, isNotNull, or } from 'drizzle-orm'
+import { and, eq, exists, gt, isNotNull, or } from 'drizzle-orm'
 import type { Database, Transaction } from '../../db/client.js'
-import { applicationSettings, oauthKeys, otpSecrets, projectImports, tokens, variables, webHooks } from '../../db/schema/index.js'
+import {
+  applicationSettings,
+  builds,
+  oauthKeys,
+  otpSecrets,
+  pipelines,
+  pipelineVariables,
+  projectImports,
+  tokens,
+  variables,
+  webHooks,
+} from '../../db/schema/index.js'
+import { masksPurpose } from '../ci/builds/masking.js'
+import { pipelineVariablePurpose } from '../ci/create.js'
+import { dotenvPurpose } from '../ci/reports/dotenv.js'
 import { settingPurpose } from '../core/settings.js'
 import { SECRETS } from '../core/settings-table.js'
 import { hookPurpose } from '../hooks/hooks.js'
@@ -8,7 +22,7 @@ import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
 import { oauthKeyPurpose } from '../identity/oauth/openid.js'
 import { otpPurpose } from '../identity/sign-in/second-factor.js'
 import { importPurpose } from '../projects/import.js'
-import { variablePurpose } from '../projects/variables.js'
+import { sourceOfVariable, variablePurpose } from '../projects/variables.js'
 
 /** An encrypted value in the database. */
 export interface SealedValue {
@@ -26,6 +40,8 @@ const BATCH = 500
 /** All encrypted values. */
 export async function* sealedValues(db: Pick<Database['write'] | Transaction, 'select'>): AsyncGenerator<SealedValue> {
   yield* variableValues(db)
+  yield* jobValues(db)
+  yield* pipelineVariableValues(db)
   yield* hookValues(db)
   yield* tokenValues(db)
   yield* otpValues(db)
@@ -48,14 +64,71 @@ async function* inBatches<Row>(read: (after: number) => PromiseLike<Row[]>, idOf
 
 async function* variableValues(db: Reader): AsyncGenerator<SealedValue> {
   const read = (after: number) => db.select().from(variables).where(gt(variables.id, after)).orderBy(variables.id).limit(BATCH)
-  for await (const { id, key, sealed, project_id, group_id } of inBatches(read, (row) => row.id)) {
-    const source = project_id === null ? { kind: 'group' as const, id: group_id as number } : { kind: 'project' as const, id: project_id }
+  for await (const { id, key, sealed, ...row } of inBatches(read, ({ id: last }) => last)) {
+    const source = sourceOfVariable(row)
     const byId = eq(variables.id, id)
     yield {
-      of: `variable ${key} of ${source.kind} ${source.id}`,
+      of: `variable ${key} of ${source.kind === 'instance' ? 'the instance' : `${source.kind} ${source.id}`}`,
       sealed,
       purpose: variablePurpose(source, key),
       replace: (tx, next) => (next === null ? tx.delete(variables).where(byId) : tx.update(variables).set({ sealed: next }).where(byId)),
+    }
+  }
+}
+
+/** What logs of running jobs must not show, and what jobs leave to later ones. */
+async function* jobValues(db: Reader): AsyncGenerator<SealedValue> {
+  const hasSecret = or(isNotNull(builds.masks), isNotNull(builds.dotenv))
+  const read = (after: number) =>
+    db
+      .select({ job: builds.job_id, masks: builds.masks, dotenv: builds.dotenv })
+      .from(builds)
+      .where(and(gt(builds.job_id, after), hasSecret))
+      .orderBy(builds.job_id)
+      .limit(BATCH)
+  for await (const { job, masks, dotenv } of inBatches(read, (row) => row.job)) {
+    const byId = eq(builds.job_id, job)
+    // one that is lost stays: without it the log could not be masked
+    if (masks !== null)
+      yield {
+        of: `masks of job ${job}`,
+        sealed: masks,
+        purpose: masksPurpose(job),
+        replace: (tx, next) => (next === null ? Promise.resolve() : tx.update(builds).set({ masks: next }).where(byId)),
+      }
+    if (dotenv !== null)
+      yield {
+        of: `dotenv variables of job ${job}`,
+        sealed: dotenv,
+        purpose: dotenvPurpose(job),
+        replace: (tx, next) => tx.update(builds).set({ dotenv: next }).where(byId),
+      }
+  }
+}
+
+async function* pipelineVariableValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db
+      .select({ id: pipelines.id })
+      .from(pipelines)
+      .where(
+        and(
+          gt(pipelines.id, after),
+          exists(db.select({ key: pipelineVariables.key }).from(pipelineVariables).where(eq(pipelineVariables.pipeline_id, pipelines.id))),
+        ),
+      )
+      .orderBy(pipelines.id)
+      .limit(BATCH)
+  for await (const { id } of inBatches(read, (row) => row.id)) {
+    for (const { key, sealed } of await db.select().from(pipelineVariables).where(eq(pipelineVariables.pipeline_id, id))) {
+      const byKey = and(eq(pipelineVariables.pipeline_id, id), eq(pipelineVariables.key, key))
+      yield {
+        of: `variable ${key} of pipeline ${id}`,
+        sealed,
+        purpose: pipelineVariablePurpose(id, key),
+        replace: (tx, next) =>
+          next === null ? tx.delete(pipelineVariables).where(byKey) : tx.update(pipelineVariables).set({ sealed: next }).where(byKey),
+      }
     }
   }
 }

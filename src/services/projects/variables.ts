@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { totalCount } from '../../db/decoded.js'
@@ -6,79 +6,119 @@ import { onlyRow } from '../../db/only-row.js'
 import { variables } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
-import { invalidRecord, notFound } from '../../failures.js'
+import { conflict, invalidRecord, notFound } from '../../failures.js'
+import { scopeFaults } from '../../rules/ci/environment-scope.js'
+import { MAX_MASKED } from '../../rules/ci/masks.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { unsealed } from '../core/unsealed.js'
 
-/** The project or group that variables belong to. */
+/** The project, group or, with the id 0, the instance that variables belong to. */
 export interface VariableSource {
-  kind: 'project' | 'group'
+  kind: 'project' | 'group' | 'instance'
   id: number
   fullPath: string
 }
 
-export interface Variable {
+export const INSTANCE_VARIABLES: VariableSource = { kind: 'instance', id: 0, fullPath: 'CI variables' }
+
+export interface VariableAttributes {
+  protected: boolean
+  masked: boolean
+  raw: boolean
+  /** Its value is the content of a file. */
+  file: boolean
+  /** `*` for those of the instance. */
+  environment_scope: string
+}
+
+export interface Variable extends VariableAttributes {
   key: string
   /** Null if it cannot be decrypted (SEC-257). */
   value: string | null
-  protected: boolean
 }
 
+type Given = { [Name in keyof VariableAttributes]?: VariableAttributes[Name] | undefined }
 type Row = typeof variables.$inferSelect
 
 const MAX_KEY = 255
 const FORMAT = "can contain only letters, digits and '_'."
 const TAKEN = { key: ['has already been taken'] }
+const NOT_FOUND = { project: 'Variable', group: 'GroupVariable', instance: 'InstanceVariable' }
+const SEVERAL = "There are multiple variables with provided parameters. Please use 'filter[environment_scope]'"
 
-const belongsTo = ({ kind, id }: VariableSource) => eq(kind === 'project' ? variables.project_id : variables.group_id, id)
-const hasKey = (source: VariableSource, key: string) => and(belongsTo(source), eq(variables.key, key))
-const notFoundError = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Variable' : 'GroupVariable')
+const belongsTo = ({ kind }: Pick<VariableSource, 'kind'>, id: number | SQL): SQL =>
+  (kind === 'instance' ? and(isNull(variables.project_id), isNull(variables.group_id)) : eq(variables[`${kind}_id`], id)) as SQL
+const notFoundError = ({ kind }: VariableSource) => notFound(NOT_FOUND[kind])
 
 /** Binds an encrypted value to its source and key, so that it cannot be decrypted in another row. */
 export const variablePurpose = ({ kind, id }: Pick<VariableSource, 'kind' | 'id'>, key: string) => `${kind} ${id} variable ${key}`
 
-const decrypted = (
-  ctx: Context,
-  source: VariableSource,
-  { key, sealed, protected: isProtected }: Pick<Row, 'key' | 'sealed' | 'protected'>,
-): Variable => ({
-  key,
-  value: unsealed(ctx, sealed, variablePurpose(source, key)),
-  protected: isProtected,
+/** The source of a row. */
+export const sourceOfVariable = ({ project_id, group_id }: Pick<Row, 'project_id' | 'group_id'>): Pick<VariableSource, 'kind' | 'id'> =>
+  project_id !== null ? { kind: 'project', id: project_id } : group_id !== null ? { kind: 'group', id: group_id } : { kind: 'instance', id: 0 }
+
+const shownColumns = {
+  key: variables.key,
+  sealed: variables.sealed,
+  protected: variables.protected,
+  masked: variables.masked,
+  raw: variables.raw,
+  file: variables.file,
+  environment_scope: variables.environment_scope,
+}
+
+const decrypted = (ctx: Context, source: VariableSource, { sealed, ...shown }: Pick<Row, keyof typeof shownColumns>): Variable => ({
+  ...shown,
+  value: unsealed(ctx, sealed, variablePurpose(source, shown.key)),
 })
 
-/** Audits an action on a variable with its key, never its value (SEC-135). */
-const auditVariable = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
-  audit(ctx, tx, { action, target: { type: kind, id, name: fullPath }, changes: { key } })
+/** Audits an action on a variable with its key and scope, never its value (SEC-135). */
+const auditVariable = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, { key, scope }: Named) =>
+  audit(ctx, tx, {
+    action,
+    target: kind === 'instance' ? { type: 'settings', id: null, name: fullPath } : { type: kind, id, name: fullPath },
+    changes: { key, ...(scope !== undefined && scope !== '*' && { environment_scope: scope }) },
+  })
 
 const selectVariables = statement('variables', (db, kind: VariableSource['kind']) =>
   db
-    .select({
-      key: variables.key,
-      sealed: variables.sealed,
-      protected: variables.protected,
-      total: totalCount(),
-    })
+    .select({ ...shownColumns, total: totalCount() })
     .from(variables)
-    .where(eq(kind === 'project' ? variables.project_id : variables.group_id, sql.placeholder('source')))
+    .where(belongsTo({ kind }, sql`${sql.placeholder('source')}`))
     .orderBy(asc(variables.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-/** The variables of a project or group, ordered by id (V-2). */
+/** The variables of a project, a group or the instance, ordered by id (V-2). */
 export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
   const { items, total } = await pageFrom(selectVariables(ctx.db, source.kind), { source: source.id }, paging)
-  return { items: items.map((row) => decrypted(ctx, source, row)), total }
+  return { items: items.map(({ total: _, ...row }) => decrypted(ctx, source, row)), total }
+}
+
+/** Which variable is meant: by its key, and by its scope where several have that key (V-64). */
+export interface Named {
+  key: string
+  scope?: string | undefined
+}
+
+async function find(db: Pick<Transaction, 'select'>, source: VariableSource, { key, scope }: Named): Promise<Row> {
+  const rows = await db
+    .select()
+    .from(variables)
+    .where(and(belongsTo(source, source.id), eq(variables.key, key), scope === undefined ? undefined : eq(variables.environment_scope, scope)))
+    .limit(2)
+  if (rows.length > 1) throw conflict(SEVERAL)
+  if (!rows[0]) throw notFoundError(source)
+  return rows[0]
 }
 
 /** One variable; keys are case-sensitive (V-3). */
-export async function getVariable(ctx: Context, source: VariableSource, key: string): Promise<Variable> {
-  const [row] = await ctx.db.read.select().from(variables).where(hasKey(source, key))
-  if (!row) throw notFoundError(source)
+export async function getVariable(ctx: Context, source: VariableSource, named: Named): Promise<Variable> {
+  const { id: _, project_id, group_id, created_at, updated_at, ...row } = await find(ctx.db.read, source, named)
   return decrypted(ctx, source, row)
 }
 
@@ -90,15 +130,37 @@ function keyFaults(key: string): string[] {
   return faults
 }
 
-/** Creates a variable (V-4 to V-7). */
-export async function createVariable(
-  ctx: Context,
-  source: VariableSource,
-  given: { key: string; value: string; protected?: boolean | undefined },
-): Promise<Variable> {
+/** What is wrong with a value that logs are not to show (V-61): what is shorter, or several lines, would not be found there. */
+function maskFaults(value: string, raw: boolean): string[] {
+  const fits = raw ? /^\S{8,}$/ : /^[A-Za-z0-9_+=/@:.~-]{8,}$/
+  return fits.test(value) ? (value.length > MAX_MASKED ? [tooLong(MAX_MASKED)] : []) : ['is invalid']
+}
+
+/** Throws what is wrong with a variable as it would be. */
+function check({ key, value, masked, raw, environment_scope }: { key: string; value: string | null } & VariableAttributes): void {
+  const faults = {
+    key: keyFaults(key),
+    value: masked && value !== null ? maskFaults(value, raw) : [],
+    environment_scope: scopeFaults(environment_scope),
+  }
+  const found = Object.entries(faults).filter(([, texts]) => texts.length > 0)
+  if (found.length > 0) throw invalidRecord(Object.fromEntries(found))
+}
+
+const DEFAULTS: VariableAttributes = { protected: false, masked: false, raw: false, file: false, environment_scope: '*' }
+const onlyGiven = (given: Given): Partial<VariableAttributes> =>
+  Object.fromEntries(
+    Object.keys(DEFAULTS).flatMap((name) => {
+      const value = given[name as keyof Given]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
+/** Creates a variable (V-4 to V-7, V-60 to V-63). */
+export async function createVariable(ctx: Context, source: VariableSource, given: Given & { key: string; value: string }): Promise<Variable> {
   const key = given.key.trim()
-  const faults = keyFaults(key)
-  if (faults.length > 0) throw invalidRecord({ key: faults })
+  const made = { ...DEFAULTS, ...onlyGiven(given) }
+  check({ ...made, key, value: given.value })
   return unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
@@ -106,15 +168,15 @@ export async function createVariable(
           await tx
             .insert(variables)
             .values({
-              [`${source.kind}_id`]: source.id,
+              ...(source.kind !== 'instance' && { [`${source.kind}_id`]: source.id }),
+              ...made,
               key,
               sealed: ctx.encryption.seal(given.value, variablePurpose(source, key)),
-              protected: given.protected ?? false,
               ...createdNow(ctx),
             })
-            .returning(),
+            .returning(shownColumns),
         )
-        await auditVariable(ctx, tx, source, 'variable_added', key)
+        await auditVariable(ctx, tx, source, 'variable_added', { key, scope: made.environment_scope })
         return decrypted(ctx, source, row)
       }),
     () => invalidRecord(TAKEN),
@@ -125,30 +187,39 @@ export async function createVariable(
 export async function updateVariable(
   ctx: Context,
   source: VariableSource,
-  key: string,
-  given: { value: string; protected?: boolean | undefined },
+  named: Named,
+  { value, ...given }: Given & { value?: string | undefined },
 ): Promise<Variable> {
-  return ctx.db.transaction(async (tx) => {
-    const [row] = await tx
-      .update(variables)
-      .set({
-        sealed: ctx.encryption.seal(given.value, variablePurpose(source, key)),
-        ...(given.protected !== undefined && { protected: given.protected }),
-        updated_at: ctx.now(),
-      })
-      .where(hasKey(source, key))
-      .returning()
-    if (!row) throw notFoundError(source)
-    await auditVariable(ctx, tx, source, 'variable_updated', key)
-    return decrypted(ctx, source, row)
-  })
+  return unlessUniqueViolation(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const found = await find(tx, source, named)
+        const { key } = found
+        const next = { ...decrypted(ctx, source, found), ...onlyGiven(given), ...(value !== undefined && { value }) }
+        check(next)
+        const [row] = await tx
+          .update(variables)
+          .set({
+            ...onlyGiven(given),
+            ...(value !== undefined && { sealed: ctx.encryption.seal(value, variablePurpose(source, key)) }),
+            updated_at: ctx.now(),
+          })
+          .where(eq(variables.id, found.id))
+          .returning(shownColumns)
+        if (!row) throw notFoundError(source)
+        await auditVariable(ctx, tx, source, 'variable_updated', { key, scope: row.environment_scope })
+        return decrypted(ctx, source, row)
+      }),
+    () => invalidRecord(TAKEN),
+  )
 }
 
 /** Deletes a variable (V-9). */
-export async function deleteVariable(ctx: Context, source: VariableSource, key: string): Promise<void> {
+export async function deleteVariable(ctx: Context, source: VariableSource, named: Named): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    const deleted = await tx.delete(variables).where(hasKey(source, key)).returning({ id: variables.id })
+    const found = await find(tx, source, named)
+    const deleted = await tx.delete(variables).where(eq(variables.id, found.id)).returning({ id: variables.id })
     if (deleted.length === 0) throw notFoundError(source)
-    await auditVariable(ctx, tx, source, 'variable_removed', key)
+    await auditVariable(ctx, tx, source, 'variable_removed', { key: found.key, scope: found.environment_scope })
   })
 }

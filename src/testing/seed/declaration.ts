@@ -79,7 +79,17 @@ const Milestone = described(
   'The title, or more about it.',
 )
 
-const Variable = z.strictObject({ key: text(255, 1), value: text(100_000), protected: z.boolean().optional() }).meta({ id: 'SeedVariable' })
+const Variable = z
+  .strictObject({
+    key: text(255, 1),
+    value: text(100_000),
+    protected: z.boolean().optional(),
+    masked: z.boolean().optional(),
+    raw: z.boolean().optional(),
+    variable_type: z.enum(['env_var', 'file']).optional(),
+    environment_scope: text(255, 1).optional(),
+  })
+  .meta({ id: 'SeedVariable' })
 
 const EVENTS = ['push', 'tag_push', 'merge_requests', 'issues', 'note', 'pipeline', 'job', 'wiki_page', 'releases'] as const
 const Hook = z

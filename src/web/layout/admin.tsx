@@ -20,6 +20,7 @@ const SECTIONS = [
       ['/admin/groups', 'Groups', 'users'],
       ['/admin/projects', 'Projects', 'folder'],
       ['/admin/runners', 'Runners', 'rocket'],
+      ['/admin/variables', 'CI variables', 'lock'],
       ['/admin/abuse_reports', 'Abuse reports', 'triangle-alert'],
       ['/admin/held_texts', 'Held texts', 'shield'],
     ],

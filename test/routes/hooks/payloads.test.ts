@@ -3,6 +3,7 @@ import { testApp } from '../../support/app.js'
 import { commitIn, gitClient, gitOut } from '../../support/clients/git-client.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, drawnOf, type TestUser } from '../../support/factories.js'
 import { aMergeRequest, showRequest, soon } from '../../support/merge-requests.js'
+import { ScriptedRunner } from '../../support/runner.js'
 import { receiver } from '../../support/servers/receiver.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
@@ -549,6 +550,92 @@ describe('a pipeline (HK-20)', () => {
     expect(done.object_attributes).toMatchObject({ finished_at: expect.stringMatching(STAMP), duration: expect.any(Number) })
     await t.ctx.jobs.drain()
     expect(r.at(path)).toHaveLength(2)
+  })
+})
+
+describe('a job (CI-246)', () => {
+  it('is sent when it is made and whenever its state changes, and stands in its pipeline (HK-20)', async () => {
+    const { creator, project, path, hook } = await hooked({ push_events: false, job_events: true })
+    const sha = await aCommit(t.ctx, project, { '.gitlab-ci.yml': 'job: { stage: build, script: x, artifacts: { paths: [a] } }' })
+    await t.ctx.jobs.drain()
+    const jobs = () => r.at(path).filter(({ body }) => body.object_kind === 'build')
+    expect(jobs().map(({ body }) => body.build_status)).toEqual(['created', 'pending'])
+    const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id }, { tags: ['x'], description: 'mine' })
+    const job = await runner.takeNamed('job')
+    await runner.upload(job, Buffer.from('a'), '?artifact_type=archive&artifact_format=zip')
+    await runner.end(job, 'failed', { failure_reason: 'script_failure' })
+    const { body, headers } = await r.next(path, (got) => got.body.build_status === 'failed')
+    expect(headers['x-gitlab-event']).toBe('Job Hook')
+    const mine = { id: runner.id, description: 'mine', runner_type: 'project_type', active: true, is_shared: false, tags: ['x'] }
+    const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
+    expect(body).toEqual({
+      object_kind: 'build',
+      ref: 'main',
+      tag: false,
+      before_sha: expect.stringMatching(/^[0-9a-f]{40}$/),
+      sha,
+      build_id: job.id,
+      build_name: 'job',
+      build_stage: 'build',
+      build_status: 'failed',
+      build_created_at: at,
+      build_started_at: at,
+      build_finished_at: at,
+      build_duration: expect.any(Number),
+      build_queued_duration: expect.any(Number),
+      build_allow_failure: false,
+      build_failure_reason: 'script_failure',
+      pipeline_id: expect.any(Number),
+      runner: mine,
+      project_id: project.id,
+      project_name: `${creator.username} / ${project.fullPath.split('/')[1]}`,
+      user: person(creator),
+      commit: {
+        id: body.pipeline_id,
+        sha,
+        message: expect.any(String),
+        author_name: creator.name,
+        author_email: creator.email,
+        author_url: `http://roost.test/${creator.username}`,
+        status: 'failed',
+        duration: expect.any(Number),
+        started_at: at,
+        finished_at: at,
+      },
+      repository: {
+        name: project.fullPath.split('/')[1],
+        url: `git@roost.test:${project.fullPath}.git`,
+        description: null,
+        homepage: `http://roost.test/${project.fullPath}`,
+        git_http_url: `http://roost.test/${project.fullPath}.git`,
+        git_ssh_url: `git@roost.test:${project.fullPath}.git`,
+        visibility_level: 0,
+      },
+      environment: null,
+    })
+    const { body: ended } = await r.next(path, (got) => got.body.object_kind === 'pipeline' && got.body.object_attributes.status === 'failed')
+    expect(ended.object_attributes).toMatchObject({ stages: ['build'], source: 'push', before_sha: body.before_sha })
+    expect(ended.builds).toMatchObject([
+      {
+        id: job.id,
+        stage: 'build',
+        name: 'job',
+        status: 'failed',
+        manual: false,
+        runner: mine,
+        artifacts_file: { filename: 'artifacts.zip', size: 1 },
+      },
+    ])
+    await t.api('post', `${project.path}/hooks/${hook.id}/test/job_events`, creator).expect(201)
+    expect(jobs().at(-1)?.body).toMatchObject({ object_kind: 'build', build_id: job.id })
+  })
+
+  it('is no status that another server has reported', async () => {
+    const { creator, project, path } = await hooked({ push_events: false, job_events: true, pipeline_events: false })
+    const sha = await gitHead(project, creator)
+    await t.api('post', `${project.path}/statuses/${sha}`, creator).send({ state: 'running', name: 'build', ref: 'main' }).expect(201)
+    await t.ctx.jobs.drain()
+    expect(r.at(path)).toEqual([])
   })
 })
 

@@ -23,6 +23,7 @@ beforeAll(async () => {
 })
 beforeEach(() => t.ctx.db.write.delete(variables))
 
+const DEFAULTS = { variable_type: 'env_var', protected: false, masked: false, raw: false, environment_scope: '*' }
 const SOURCES = ['project', 'group'] as const
 const NAMES = { project: { what: 'Project', missing: '404 Variable Not Found' }, group: { what: 'Group', missing: '404 GroupVariable Not Found' } }
 
@@ -30,21 +31,23 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
   const path = () => `${(kind === 'project' ? project : group).path}/variables`
   const create = (given: object, caller = people.maintainer) => t.api('post', path(), caller).send(given)
   const missing = { message: NAMES[kind].missing }
-  /** What lists and single views show: of a project's the contract names two fields (V-2). */
-  const shown = (key: string, value: string, isProtected = false) => ({ key, value, ...(kind === 'group' && { protected: isProtected }) })
+  const written = (key: string, value: string, more: object = {}) => ({ key, value, ...DEFAULTS, ...more })
+  /** What lists and single views show: those of a project are without `protected` (V-2). */
+  const shown = (key: string, value: string, isProtected = false, more: object = {}) => {
+    const { protected: hidden, ...rest } = written(key, value, { protected: isProtected, ...more })
+    return kind === 'group' ? { ...rest, protected: hidden } : rest
+  }
 
   it('are written, listed, read, changed and deleted (V-2, V-4, V-8, V-9)', async () => {
-    expect((await create({ key: 'B', value: 'two' }).expect(201)).body).toEqual({ key: 'B', value: 'two', protected: false })
-    expect((await create({ key: 'A', value: '', protected: 'yes' }).expect(201)).body).toEqual({ key: 'A', value: '', protected: true })
+    expect((await create({ key: 'B', value: 'two' }).expect(201)).body).toEqual(written('B', 'two'))
+    expect((await create({ key: 'A', value: '', protected: 'yes' }).expect(201)).body).toEqual(written('A', '', { protected: true }))
     const listed = await t.api('get', `${path()}?per_page=1`, people.maintainer).expect(200)
     expect(listed.body).toEqual([shown('B', 'two')])
     expect(listed.headers['x-total']).toBe('2')
     expect((await t.api('get', `${path()}/A`, people.maintainer).expect(200)).body).toEqual(shown('A', '', true))
-    expect((await t.api('put', `${path()}/A`, people.maintainer).send({ value: 'new', key: 'Z' }).expect(200)).body).toEqual({
-      key: 'A',
-      value: 'new',
-      protected: true,
-    })
+    expect((await t.api('put', `${path()}/A`, people.maintainer).send({ value: 'new', key: 'Z' }).expect(200)).body).toEqual(
+      written('A', 'new', { protected: true }),
+    )
     expect((await t.api('put', `${path()}/A`, people.maintainer).send({ value: 'new', protected: false }).expect(200)).body).toMatchObject({
       protected: false,
     })
@@ -64,23 +67,64 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     expect((await create({ key: 'KEY', value: 'another' }).expect(201)).body).toMatchObject({ key: 'KEY' })
   })
 
-  it('knows no types, masks or environments: what clients send of these is left out, in lists as well (X-17)', async () => {
-    const sent = { key: 'TYPED', value: 'v', variable_type: 'file', masked: true, environment_scope: '*' }
-    // a variable of one environment would be one of all (NP-1)
-    await create({ ...sent, environment_scope: 'production' }).expect(400, { error: 'environment_scope is not supported' })
-    expect((await create(sent).expect(201)).body).toEqual({ key: 'TYPED', value: 'v', protected: false })
-    const more = { ...sent, value: 'w' }
-    expect((await t.api('put', `${path()}/TYPED`, people.maintainer).send(more).expect(200)).body).toEqual({
-      key: 'TYPED',
-      value: 'w',
-      protected: false,
-    })
-    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual(shown('TYPED', 'w'))
-    await t
-      .api('put', `${path()}/TYPED`, people.maintainer)
-      .send({ variable_type: 'env_var', masked: false })
-      .expect(400, { error: 'value is missing' })
-    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual(shown('TYPED', 'w'))
+  it('have a type, a mask and a raw value, which stay when they are not given (V-60, V-61, V-62)', async () => {
+    const given = { variable_type: 'file', masked: true, raw: true, protected: true }
+    expect((await create({ key: 'TYPED', value: 'eight888', ...given }).expect(201)).body).toEqual(written('TYPED', 'eight888', given))
+    const put = (body: object) => t.api('put', `${path()}/TYPED`, people.maintainer).send(body)
+    expect((await put({ value: 'nine99999' }).expect(200)).body).toEqual(written('TYPED', 'nine99999', given))
+    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual(shown('TYPED', 'nine99999', true, given))
+    await put({ value: 'short' }).expect(400, { message: { value: ['is invalid'] } })
+    const plain = { variable_type: 'env_var', masked: false, raw: false, protected: false }
+    expect((await put({ value: 'short', ...plain }).expect(200)).body).toEqual(written('TYPED', 'short'))
+    await put({ value: 'short', masked: true }).expect(400, { message: { value: ['is invalid'] } })
+    await put({ masked: false }).expect(400, { error: 'value is missing' })
+    await put({ value: 'x', variable_type: 'other' }).expect(400, { error: 'variable_type does not have a valid value' })
+  })
+
+  it.each([
+    ['seven77', 400],
+    ['eight888', 201],
+    ['two\nlines', 400],
+    ['with space', 400],
+    ['dollar$sign', 400],
+    ['A1_+=/@:.~-', 201],
+    [`${'x'.repeat(10_000)}`, 201],
+    [`${'x'.repeat(10_001)}`, 400],
+  ])('a masked value is of 8 characters or more that a log shows as they are: %j (V-61)', async (value, status) => {
+    await create({ key: 'MASKED', value, masked: true }).expect(status)
+    await create({ key: 'MASKED_RAW', value, masked: true, raw: true }).expect(value === 'dollar$sign' ? 201 : status)
+  })
+
+  it('one key has a value for each scope of environments, which its filter names (V-63, V-64)', async () => {
+    const scopes = ['*', 'review/*', 'production'] as const
+    for (const environment_scope of scopes)
+      expect((await create({ key: 'URL', value: environment_scope, environment_scope }).expect(201)).body).toEqual(
+        written('URL', environment_scope, { environment_scope }),
+      )
+    await create({ key: 'URL', value: 'x', environment_scope: 'production' }).expect(400, { message: { key: ['has already been taken'] } })
+    for (const [environment_scope, fault] of [
+      ['', "can't be blank"],
+      ['a,b', "can contain only letters, digits, '-', '_', '/', '$', '{', '}', '.', '*' and spaces"],
+      ['x'.repeat(256), 'is too long (maximum is 255 characters)'],
+    ])
+      await create({ key: 'URL', value: 'x', environment_scope }).expect(400, { message: { environment_scope: [fault] } })
+    const several = { message: "There are multiple variables with provided parameters. Please use 'filter[environment_scope]'" }
+    const at = `${path()}/URL`
+    await t.api('get', at, people.maintainer).expect(409, several)
+    await t.api('put', at, people.maintainer).send({ value: 'x' }).expect(409, several)
+    await t.api('delete', at, people.maintainer).expect(409, several)
+    const one = `${at}?filter[environment_scope]=review/*`
+    expect((await t.api('get', one, people.maintainer).expect(200)).body).toMatchObject({ value: 'review/*' })
+    await t.api('get', `${at}?filter[environment_scope]=staging`, people.maintainer).expect(404, missing)
+    await t.api('put', one, people.maintainer).send({ value: 'x', environment_scope: 'production' }).expect(400)
+    const changed = { value: 'two', environment_scope: 'staging', filter: { environment_scope: 'review/*' } }
+    expect((await t.api('put', at, people.maintainer).send(changed).expect(200)).body).toEqual(
+      written('URL', 'two', { environment_scope: 'staging' }),
+    )
+    await t.api('delete', one, people.maintainer).expect(404, missing)
+    await t.api('delete', `${at}?filter[environment_scope]=staging`, people.maintainer).expect(204)
+    const events = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_removed')).orderBy(auditEvents.id)
+    expect(events.at(-1)).toMatchObject({ changes: { key: 'URL', environment_scope: 'staging' } })
   })
 
   const FORMAT = "can contain only letters, digits and '_'."
@@ -166,5 +210,36 @@ describe('variables and switches', () => {
     const other = await aProject(t.ctx, { maintainer: people.maintainer })
     await t.api('post', `${other.path}/variables`, people.maintainer).send({ key: 'THERE', value: 'v' }).expect(201)
     await t.api('get', `${project.path}/variables/THERE`, people.maintainer).expect(404)
+  })
+})
+
+describe('variables of the instance (V-65)', () => {
+  const at = '/admin/ci/variables'
+
+  it('are for administrators, and have no scope', async () => {
+    const { admin, maintainer } = people
+    const made = { variable_type: 'env_var', key: 'ALL', value: 'one', protected: false, masked: false, raw: false }
+    await t.api('get', at).expect(401)
+    await t.api('post', at, maintainer).send({}).expect(403)
+    expect((await t.api('post', at, admin).send({ key: 'ALL', value: 'one' }).expect(201)).body).toEqual(made)
+    await t
+      .api('post', at, admin)
+      .send({ key: 'ALL', value: 'two' })
+      .expect(400, { message: { key: ['has already been taken'] } })
+    expect((await t.api('get', at, admin).expect(200)).body).toEqual([made])
+    await t.api('get', `${at}/ALL`, maintainer).expect(403)
+    const changed = { ...made, variable_type: 'file', masked: true, value: 'eight888' }
+    await t
+      .api('put', `${at}/ALL`, admin)
+      .send({ masked: true })
+      .expect(400, { message: { value: ['is invalid'] } })
+    expect((await t.api('put', `${at}/ALL`, admin).send({ masked: true, variable_type: 'file', value: 'eight888' }).expect(200)).body).toEqual(
+      changed,
+    )
+    expect((await t.api('get', `${at}/ALL`, admin).expect(200)).body).toEqual(changed)
+    const [event] = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.target, 'CI variables')).orderBy(auditEvents.id)
+    expect(event).toMatchObject({ action: 'variable_added', target_type: 'settings', changes: { key: 'ALL' } })
+    await t.api('delete', `${at}/ALL`, admin).expect(204)
+    await t.api('get', `${at}/ALL`, admin).expect(404, { message: '404 InstanceVariable Not Found' })
   })
 })

@@ -9,9 +9,10 @@ const WHENS = ['on_success', 'on_failure', 'always'] as const
 const WHEN_FAULT = 'should be one of: on_success, on_failure, always'
 const ACCESS = ['none', 'developer', 'maintainer', 'all'] as const
 
-/** Reports are stored by type; those of the first line are read as well. */
-const REPORTS = [
-  ...['junit', 'dotenv', 'cobertura', 'codequality'],
+/** Reports that are read, or kept for others to read (CI-250). */
+const REPORTS = ['junit', 'dotenv', 'codequality', 'cobertura', 'coverage_report']
+/** Those of the original that are not done: a job that has one is refused, so that none is ignored. */
+const OTHER_REPORTS = [
   ...['sast', 'secret_detection', 'dependency_scanning', 'container_scanning', 'cluster_image_scanning', 'dast', 'api_fuzzing', 'coverage_fuzzing'],
   ...['performance', 'browser_performance', 'load_performance', 'license_scanning', 'license_management', 'metrics', 'lsif', 'terraform'],
   ...['accessibility', 'requirements', 'requirements_v2', 'cyclonedx', 'annotations', 'repository_xray'],
@@ -53,7 +54,7 @@ function checkExposed(place: Place, name: string, paths: string[] | null): void 
 function readReports(place: Place, value: Config): JobArtifacts['reports'] {
   const reports = mapAt(place, value, 'reports')
   const own = place.of('reports')
-  if (!reports || !isKnown(own, reports, [...REPORTS, 'coverage_report'])) return []
+  if (!reports || !isSupported(own, reports, OTHER_REPORTS) || !isKnown(own, reports, REPORTS)) return []
   return [...reports.keys()].flatMap((type) => {
     if (type === 'coverage_report') return readCoverageReport(own, reports)
     const paths = textsAt(own, reports, type)
@@ -70,6 +71,7 @@ function readCoverageReport(place: Place, reports: Config): JobArtifacts['report
   const path = neededText(own, report, 'path')
   if (!report.has('coverage_format')) own.add("coverage format can't be blank")
   const format = oneOf(own, report, 'coverage_format', FORMATS, 'must be one of supported formats: cobertura, jacoco')
+  if (format === 'jacoco') own.add('`jacoco` is not supported by this server')
   return path !== null && format !== null ? [{ type: format, paths: [path] }] : []
 }
 

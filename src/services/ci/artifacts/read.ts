@@ -2,21 +2,25 @@ import { PassThrough, type Readable } from 'node:stream'
 import { and, desc, eq, sql } from 'drizzle-orm'
 import * as yauzl from 'yauzl'
 import { actingAs } from '../../../access/actor.js'
+import { findCallingJob } from '../../../access/jobs/job-tokens.js'
 import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.js'
 import { notFound, nullOnFailure, refused } from '../../../failures.js'
 import type { ObjectStore } from '../../../lib/files/object-store.js'
-import { runningByToken, userOfRunningBuild } from '../builds/running.js'
+import { runningByToken } from '../builds/running.js'
 
 export type Artifact = typeof artifacts.$inferSelect
 
 /** The archive of a job of a project; 404 if it has none. */
-export async function archiveOf(ctx: Context, { project }: ProjectSubject, job: number): Promise<Artifact> {
+export const archiveOf = (ctx: Context, subject: ProjectSubject, job: number): Promise<Artifact> => artifactOf(ctx, subject, job, 'archive')
+
+/** The archive or a report of a job of a project; 404 if it has none. */
+export async function artifactOf(ctx: Context, { project }: ProjectSubject, job: number, type: string): Promise<Artifact> {
   const [found] = await ctx.db.write
     .select()
     .from(artifacts)
-    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job), eq(artifacts.file_type, 'archive')))
+    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job), eq(artifacts.file_type, type)))
   if (!found) throw notFound()
   return found
 }
@@ -69,9 +73,10 @@ class StoredArchive extends yauzl.RandomAccessReader {
 }
 
 /** A name that stays inside of the folder into which it is unpacked. */
-const isSafe = (name: string) => yauzl.validateFileName(name) === null && !name.includes('\0')
+export const isSafe = (name: string) => yauzl.validateFileName(name) === null && !name.includes('\0')
 
-async function opened<T>(
+/** Opens an archive in the store. */
+export async function opened<T>(
   ctx: Context,
   { oid, size }: Artifact,
   work: (zip: yauzl.ZipFile, done: (result: T) => void, failed: (error: Error) => void) => void,
@@ -130,9 +135,9 @@ export async function archiveForBuild(ctx: Context, job: number, token: string):
   if (!found) return null
   const { artifact, name } = found
   if (artifact.project_id === asking.project) return artifact
-  // of another project only what the job needs, as long as its user may read it there
+  // of another project only what the job needs, as long as its user may read it there, and the project allows it (CI-244)
   const needs = asking.definition.external_needs.some((need) => need.artifacts && (need.job === name || need.job.includes('$')))
-  const user = needs ? await userOfRunningBuild(ctx, token) : null
-  const subject = user && (await nullOnFailure(getProjectFor(ctx, actingAs(user), String(artifact.project_id))))
+  const calling = needs ? await findCallingJob(ctx, token) : null
+  const subject = calling && (await nullOnFailure(getProjectFor(ctx, { ...actingAs(calling.user), job: calling.job }, String(artifact.project_id))))
   return subject?.can('read_pipeline') ? artifact : null
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -8,12 +8,15 @@ import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../../context.js'
 import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.js'
-import { tooLarge } from '../../../failures.js'
+import { refused, tooLarge } from '../../../failures.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { parsePeriod } from '../../../rules/ci/periods.js'
+import { MAX_DOTENV } from '../../../rules/ci/reports/dotenv.js'
+import type { Variable } from '../../../rules/ci/types.js'
 import { lockName } from '../../core/lock-name.js'
 import { readSettings } from '../../core/settings.js'
 import type { RunningBuild } from '../builds/running.js'
+import { DOTENV_TOO_BIG, keepDotenv, parseDotenv } from '../reports/dotenv.js'
 
 export interface NewArtifact {
   file_type: string
@@ -31,16 +34,23 @@ export async function storeArtifact(ctx: Context, build: RunningBuild, given: Ne
   const limit = settings.max_artifacts_size * MEBIBYTE
   const received = await receive(ctx, body, limit)
   try {
+    const dotenv = given.file_type === 'dotenv' ? await dotenvIn(received, given.file_format) : null
     const staged = await ctx.artifacts.stage(createReadStream(received.path), received.oid, limit)
     try {
       const expires_at = expiry(ctx, given.expire_in, settings.default_artifacts_expire_in)
-      await keep(ctx, build, { ...given, ...received, expires_at }, staged.commit)
+      await keep(ctx, build, { ...given, ...received, expires_at, dotenv }, staged.commit)
     } finally {
       await staged.discard()
     }
   } finally {
     await rm(received.path, { force: true })
   }
+}
+
+/** The variables of a received report; a large one is refused without being read (CI-252). */
+async function dotenvIn({ path, size }: { path: string; size: number }, format: string): Promise<Variable[]> {
+  if (size > 2 * MAX_DOTENV) throw refused(DOTENV_TOO_BIG)
+  return parseDotenv(await readFile(path), format)
 }
 
 /** When files end that are to be kept for a period; null: they are kept. */
@@ -76,7 +86,15 @@ async function receive(ctx: Context, body: Readable, limit: number): Promise<{ p
 async function keep(
   ctx: Context,
   build: RunningBuild,
-  { file_type, file_format, filename, oid, size, expires_at }: NewArtifact & { oid: string; size: number; expires_at: Date | null },
+  {
+    file_type,
+    file_format,
+    filename,
+    oid,
+    size,
+    expires_at,
+    dotenv,
+  }: NewArtifact & { oid: string; size: number; expires_at: Date | null; dotenv: Variable[] | null },
   commit: () => Promise<void>,
 ): Promise<void> {
   await ctx.db.transaction(async (tx) => {
@@ -87,6 +105,7 @@ async function keep(
       .insert(artifacts)
       .values({ job_id: build.job, project_id: build.project, file_type, ...values })
       .onConflictDoUpdate({ target: [artifacts.job_id, artifacts.file_type], set: values })
+    if (dotenv) await keepDotenv(ctx, tx, build.job, dotenv)
   })
 }
 
@@ -133,12 +152,13 @@ async function removeUnused(ctx: Context): Promise<void> {
   await sweep()
 }
 
-/** An upload of the same bytes waits, or comes first and keeps them. */
-const removeIfUnused = (ctx: Context, oid: string) =>
+/** Removes a file unless a row names it: an upload of the same bytes waits, or comes first and keeps them. */
+export const removeIfUnused = (ctx: Context, oid: string): Promise<boolean> =>
   ctx.db.transaction(async (tx) => {
     await lockName(tx, `artifact ${oid}`)
     const used = await tx.select({ id: artifacts.id }).from(artifacts).where(eq(artifacts.oid, oid)).limit(1)
     if (used.length === 0) await ctx.artifacts.delete(oid)
+    return used.length === 0
   })
 
 /** Every hour: files of jobs end when their time is over. */

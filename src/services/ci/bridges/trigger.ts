@@ -7,6 +7,7 @@ import { Failure, failureText, nullOnFailure } from '../../../failures.js'
 import type { Oid } from '../../../git/types.js'
 import { enqueue } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
+import { isInScope } from '../../../rules/ci/environment-scope.js'
 import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
 import type { JobTrigger, Variable } from '../../../rules/ci/types.js'
 import { unsealed } from '../../core/unsealed.js'
@@ -203,7 +204,7 @@ async function variablesOf(ctx: Context, { job, build, pipeline, project }: Buil
     { key: 'CI_JOB_NAME', value: job.name },
     { key: 'CI_JOB_STAGE', value: job.stage },
     ...own,
-    ...(await storedVariables(ctx, project, pipeline.protected)),
+    ...(await storedVariables(ctx, project, pipeline.protected)).filter((each) => isInScope(each, build.definition.environment?.name ?? null)),
     ...given,
     ...build.variables,
   ]

@@ -89,7 +89,7 @@ export async function cancelJobs(ctx: Pick<Context, 'now'>, tx: Transaction, ids
     canceling,
     bridges.map(({ id: job }) => ({ input: { job }, key: `job ${job}` })),
   )
-  await tx.update(builds).set({ seen_at: null, scheduled_at: null }).where(inArray(builds.job_id, ids))
+  await tx.update(builds).set({ seen_at: null, scheduled_at: null, masks: null }).where(inArray(builds.job_id, ids))
 }
 
 /** The jobs and statuses of a pipeline that have not ended, older attempts included. */
@@ -141,7 +141,7 @@ export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn
   change(ctx, subject, id, async ({ tx, job, build }) => {
     if (!build || job.kind === 'bridge' || build.erased_at || !ENDED.includes(job.status)) throw forbidden('Job is not erasable!')
     await tx.delete(traceChunks).where(eq(traceChunks.job_id, id))
-    await tx.update(builds).set({ trace_size: 0, erased_at: ctx.now(), erased_by: caller.user.id }).where(eq(builds.job_id, id))
+    await tx.update(builds).set({ trace_size: 0, trace_held: null, erased_at: ctx.now(), erased_by: caller.user.id }).where(eq(builds.job_id, id))
     return id
   })
 

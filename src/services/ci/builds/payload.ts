@@ -4,6 +4,7 @@ import { fullPathOf, type Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { artifacts, builds, commitStatuses, namespaces, pipelines, pipelineVariables, projects } from '../../../db/schema/index.js'
 import { type Oid, ZERO } from '../../../git/types.js'
+import { isInScope } from '../../../rules/ci/environment-scope.js'
 import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
 import { releaseScript } from '../../../rules/ci/release-script.js'
 import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
@@ -13,10 +14,12 @@ import { repositoryOf } from '../../repository/repositories.js'
 import { pipelineVariablePurpose } from '../create.js'
 import { environmentVariables, recordAddress } from '../environments/of-jobs.js'
 import { predefinedVariables } from '../predefined.js'
+import { dotenvFor, namesOfDependencies } from '../reports/dotenv.js'
 import type { Runner } from '../runners/runners.js'
 import { storedVariables } from '../variables.js'
 import { cachesOf } from './caches.js'
 import { externalDependencies } from './external-needs.js'
+import { canMask, keepMasks } from './masking.js'
 import type { TakenBuild } from './queue.js'
 
 /** A variable as a runner gets it. */
@@ -83,11 +86,12 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     ...environmentVariables(definition),
   ]
   const secret: Variable[] = [
-    { key: 'CI_JOB_TOKEN', value: taken.token },
+    { key: 'CI_JOB_TOKEN', value: taken.token, masked: true },
     { key: 'CI_REPOSITORY_URL', value: base.href },
-    { key: 'CI_REGISTRY_PASSWORD', value: taken.token },
+    { key: 'CI_REGISTRY_PASSWORD', value: taken.token, masked: true },
   ]
-  const stored = await storedVariables(ctx, project, pipeline.protected)
+  const environment = definition.environment?.name ?? null
+  const stored = (await storedVariables(ctx, project, pipeline.protected)).filter((each) => isInScope(each, environment))
   const given = await ctx.db.write
     .select()
     .from(pipelineVariables)
@@ -101,21 +105,25 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     }),
     ...build.variables,
   ]
-  const hidden = new Set([...secret, ...overriding].map(({ key }) => key))
-  const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...overriding]).values()])
+  const dotenv = await dotenvFor(ctx, job, definition)
+  const hidden = new Set([...secret, ...dotenv, ...overriding].map(({ key }) => key))
+  const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...dotenv, ...overriding]).values()])
   const values = valuesOf(all)
   const expand = (text: string) => expandVariables(text, values)
   await recordAddress(ctx, job.id, definition, expand)
-  const external = await externalDependencies(ctx, record, actingAs(actorOf(user)), taken.token, expand)
+  const external = await externalDependencies(ctx, record, { ...actingAs(actorOf(user)), job: { id: job.id, project: project.id } }, taken.token, expand)
   if (!external) throw new Unfit('missing_dependency_failure')
-  const variables: SentVariable[] = all.map(({ key, value, file, raw }) => ({
+  const variables: SentVariable[] = all.map(({ key, value, file, raw, masked }) => ({
     key,
     value,
     public: !hidden.has(key),
-    masked: key === 'CI_JOB_TOKEN' || key === 'CI_REGISTRY_PASSWORD',
+    masked: masked ?? false,
     file: file ?? false,
     raw: raw ?? false,
   }))
+  const masks = all.flatMap(({ value, masked }) => (masked ? [value] : []))
+  if (!canMask(masks)) throw new Unfit('data_integrity_failure')
+  await keepMasks(ctx, job.id, masks)
   const container = ({ name, entrypoint, pull_policy }: { name: string; entrypoint: string[] | null; pull_policy: string[] }) => ({
     name: expand(name),
     entrypoint,
@@ -242,7 +250,7 @@ function artifactsOf({ artifacts: given }: PlannedJob, expand: (text: string) =>
 
 /** The jobs whose archives the runner downloads before it begins, which it may read with the job's own token. */
 async function dependenciesOf(ctx: Context, { job, build: { definition } }: BuildRecord, token: string): Promise<object[]> {
-  const named = definition.dependencies ?? definition.needs?.flatMap(({ job: name, artifacts: wanted }) => (wanted ? [name] : [])) ?? null
+  const named = namesOfDependencies(definition)
   if (named?.length === 0) return []
   const rows = await ctx.db.write
     .select({ id: commitStatuses.id, name: commitStatuses.name, filename: artifacts.filename, size: artifacts.size })

@@ -77,7 +77,7 @@ export async function endBuild(ctx: Context, pipelineId: number, job: number, en
       .where(eq(commitStatuses.id, job))
     await tx
       .update(builds)
-      .set({ seen_at: null, exit_code: end.exit_code ?? null })
+      .set({ seen_at: null, masks: null, exit_code: end.exit_code ?? null })
       .where(eq(builds.job_id, job))
     if (end.state === 'success') await stoppedByJob(ctx, tx, pipeline.project_id, row.definition)
     if (reason !== null && triesAgain(row.definition, row.retries, reason, end.exit_code))

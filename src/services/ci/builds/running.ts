@@ -1,9 +1,6 @@
-import { and, eq, sql } from 'drizzle-orm'
-import type { ActorUser } from '../../../access/actor.js'
-import { actorColumns } from '../../../access/authenticate.js'
+import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { builds, commitStatuses, users } from '../../../db/schema/index.js'
-import { statement } from '../../../db/statement.js'
+import { builds, commitStatuses } from '../../../db/schema/index.js'
 import { Failure } from '../../../failures.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import type { PlannedJob } from '../../../rules/ci/types.js'
@@ -62,21 +59,6 @@ export async function runningByToken(ctx: Context, token: string): Promise<Runni
   const found = await findByToken(ctx, token)
   if (found.state !== 'running') throw notRunning(found.state)
   return found
-}
-
-const selectBuildUser = statement('user of a job that runs', (db) =>
-  db
-    .select(actorColumns)
-    .from(builds)
-    .innerJoin(commitStatuses, eq(commitStatuses.id, builds.job_id))
-    .innerJoin(users, eq(users.id, commitStatuses.user_id))
-    .where(and(eq(builds.digest, sql.placeholder('digest')), eq(commitStatuses.status, 'running'), eq(users.state, 'active'))),
-)
-
-/** The user of a job that runs, by its token; null for any other. */
-export async function userOfRunningBuild(ctx: Context, token: string): Promise<ActorUser | null> {
-  const [user] = await selectBuildUser(ctx.db, null).execute({ digest: digestOf(token) })
-  return user ?? null
 }
 
 /** Takes note that a runner still works on a job, at most every few seconds. */

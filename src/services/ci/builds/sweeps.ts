@@ -69,7 +69,7 @@ async function waitAgain(ctx: Context, pipelineId: number, job: number): Promise
     if (!pipeline) return null
     const returned = await tx
       .update(builds)
-      .set({ runner_id: null, digest: null, timeout: null, seen_at: null })
+      .set({ runner_id: null, digest: null, timeout: null, seen_at: null, masks: null })
       .from(commitStatuses)
       .where(and(eq(builds.job_id, job), eq(commitStatuses.id, job), eq(commitStatuses.status, 'running'), unheard(ctx)))
       .returning({ id: builds.job_id })

@@ -1,11 +1,14 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import { commitStatuses, mergeRequests, type RowImage } from '../../../db/schema/index.js'
+import { commitStatuses, mergeRequests, pipelineVariables, type RowImage } from '../../../db/schema/index.js'
 import { ZERO } from '../../../git/types.js'
 import { STAGE } from '../../../rules/pipeline-states.js'
+import { pipelineVariablePurpose } from '../../ci/create.js'
+import { unsealed } from '../../core/unsealed.js'
 import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, projectObject, stamp, userById } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'
+import { type BuildFacts, buildFactsOf, environmentObject, runnerObject, secondsBetween } from './jobs.js'
 
 const FINISHED = new Set(['success', 'failed', 'canceled', 'skipped'])
 
@@ -14,16 +17,20 @@ export async function pipelineOf(data: PayloadData, pipeline: RowImage): Promise
   const project = await data.project(pipeline['project_id'])
   if (!project) return []
   const statuses = await statusesOf(data, pipeline)
+  const facts = await buildFactsOf(
+    data.ctx,
+    statuses.flatMap(({ id, kind }) => (kind === 'build' ? [Number(id)] : [])),
+  )
   const commit = await repositoryIn(data, project).commit(String(pipeline['sha']))
   const url = `${data.ctx.links.project(project.fullPath)}/pipelines/${pipeline['id']}`
   const body = {
     object_kind: 'pipeline',
-    object_attributes: { ...attributes(pipeline, statuses), url },
+    object_attributes: { ...attributes(pipeline, statuses), variables: await variablesOf(data, pipeline), url },
     merge_request: await requestOf(data, pipeline),
     user: await userById(data, pipeline['user_id']),
     project: projectObject(data, project),
     commit: commit && commitObject(data, project, commit),
-    builds: await Promise.all(statuses.map((status) => build(data, status))),
+    builds: await Promise.all(statuses.map((status) => build(data, status, facts.get(Number(status['id']))))),
   }
   return [{ listens: 'pipeline', event: 'Pipeline Hook', project: project.id, body }]
 }
@@ -52,6 +59,7 @@ const millis = (value: unknown) => (typeof value === 'string' ? [new Date(value)
 function attributes(pipeline: RowImage, statuses: RowImage[]) {
   const ended = FINISHED.has(String(pipeline['status'])) ? statuses.flatMap((status) => millis(status['finished_at'])) : []
   const started = statuses.flatMap((status) => millis(status['started_at']))
+  const stages = [...new Set([...statuses].sort((a, b) => Number(a['stage_index']) - Number(b['stage_index'])).map(({ stage }) => stage))]
   const finish = ended.length > 0 ? Math.max(...ended) : null
   return {
     id: pipeline['id'],
@@ -59,33 +67,47 @@ function attributes(pipeline: RowImage, statuses: RowImage[]) {
     ref: pipeline['ref'],
     tag: pipeline['tag'],
     sha: pipeline['sha'],
-    before_sha: ZERO,
+    before_sha: pipeline['before_sha'] ?? ZERO,
     source: pipeline['source'],
     status: pipeline['status'],
     detailed_status: pipeline['status'],
-    stages: [STAGE],
+    stages: stages.length > 0 ? stages : [STAGE],
     created_at: stamp(pipeline['created_at']),
     finished_at: finish === null ? null : stamp(new Date(finish).toISOString()),
     duration: finish === null || started.length === 0 ? null : Math.round((finish - Math.min(...started)) / 1000),
-    variables: [],
   }
 }
 
-async function build(data: PayloadData, status: RowImage) {
+/** Variables that the pipeline was made with, as the original sends them. */
+async function variablesOf({ ctx }: PayloadData, { id }: RowImage) {
+  const rows = await ctx.db.write
+    .select()
+    .from(pipelineVariables)
+    .where(eq(pipelineVariables.pipeline_id, Number(id)))
+    .orderBy(asc(pipelineVariables.key))
+  return rows.map(({ key, sealed }) => ({ key, value: unsealed(ctx, sealed, pipelineVariablePurpose(Number(id), key)) }))
+}
+
+async function build(data: PayloadData, status: RowImage, facts: BuildFacts | undefined) {
+  const when = facts?.when ?? 'on_success'
   return {
     id: status['id'],
-    stage: STAGE,
+    stage: status['stage'],
     name: status['name'],
     status: status['status'],
     created_at: stamp(status['created_at']),
     started_at: stamp(status['started_at']),
     finished_at: stamp(status['finished_at']),
-    when: 'on_success',
-    manual: false,
-    allow_failure: false,
+    duration: secondsBetween(status['started_at'], status['finished_at']),
+    queued_duration: secondsBetween(status['queued_at'], status['started_at']),
+    failure_reason: status['failure_reason'],
+    when,
+    manual: when === 'manual',
+    allow_failure: status['allow_failure'],
     user: await userById(data, status['user_id']),
-    runner: null,
-    artifacts_file: { filename: null, size: null },
+    runner: runnerObject(facts?.runner ?? null),
+    artifacts_file: facts?.archive ?? { filename: null, size: null },
+    environment: environmentObject(facts?.environment ?? null),
   }
 }
 

@@ -255,9 +255,15 @@ export interface SnippetRecord extends Times {
 }
 
 export interface VariableRecord {
+  /** Of the ledger: its name with its scope. */
   key: string
+  name: string
   value: string
   protected: boolean
+  masked: boolean
+  raw: boolean
+  file: boolean
+  environment_scope: string
 }
 
 export interface HookRecord {

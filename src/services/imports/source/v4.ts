@@ -353,7 +353,23 @@ const discussion = z.object({ id: z.string().regex(/^[0-9a-f]{40}$/), notes: z.a
   }),
 )
 
-const variable = z.object({ key: name, value: text(1_000_000), protected: flag(false) })
+const variable = z
+  .object({
+    key: name,
+    value: text(1_000_000),
+    protected: flag(false),
+    masked: flag(false),
+    raw: flag(false),
+    variable_type: z.enum(['env_var', 'file']).catch('env_var'),
+    environment_scope: z.string().max(255).catch('*'),
+  })
+  .transform(({ key, variable_type, ...given }) => ({
+    // several may have one name, for different environments
+    key: given.environment_scope === '*' ? key : `${key} ${given.environment_scope}`,
+    name: key,
+    ...given,
+    file: variable_type === 'file',
+  }))
 
 const hook = z
   .object({

@@ -1,4 +1,5 @@
 import type { Context } from '../../../context.js'
+import { artifactFiles } from './artifacts.js'
 import type { Check } from './fault.js'
 import { fileSystems } from './file-systems.js'
 import { avatars, uploads } from './files.js'
@@ -23,4 +24,5 @@ export async function* faults(ctx: Context, options: DoctorOptions = {}): Check 
   yield* uploads(ctx)
   yield* secrets(ctx)
   yield* lfs(ctx, options)
+  yield* artifactFiles(ctx)
 }

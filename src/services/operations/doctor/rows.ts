@@ -1,6 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { awardEmoji, issues, lfsObjectProjects, lfsObjects, mergeRequests, notes, projectStars, projects } from '../../../db/schema/index.js'
+import {
+  artifacts,
+  awardEmoji,
+  issues,
+  lfsObjectProjects,
+  lfsObjects,
+  mergeRequests,
+  notes,
+  projectStars,
+  projects,
+} from '../../../db/schema/index.js'
 import type { Check } from './fault.js'
 
 interface Counter {
@@ -32,6 +42,12 @@ const COUNTERS: Counter[] = [
     table: projects,
     column: 'lfs_objects_size',
     expected: sql`(select coalesce(sum(o.size), 0) from ${lfsObjectProjects} l join ${lfsObjects} o on o.oid = l.oid where l.project_id = r.id)`,
+  },
+  {
+    kind: 'project',
+    table: projects,
+    column: 'job_artifacts_size',
+    expected: sql`(select coalesce(sum(a.size), 0) from ${artifacts} a where a.project_id = r.id)`,
   },
   { kind: 'project', table: projects, column: 'open_issues_count', expected: openIssues(false) },
   { kind: 'project', table: projects, column: 'open_confidential_issues_count', expected: openIssues(true) },

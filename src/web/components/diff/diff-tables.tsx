@@ -120,15 +120,16 @@ async function tablesOf(ctx: Context, props: DiffProps, colorBudget: ColorBudget
 const NO_COLORS = { colors: null, isFinal: true }
 
 async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: Budget, colorBudget: ColorBudget): Promise<DiffTable> {
-  const { whole, review, parallel, ignoreSpace = false, repository, blobs } = props
+  const { whole, review, parallel, ignoreSpace = false, repository, blobs, coverage } = props
   if (given.diff === '') return { added: 0, removed: 0, rows: '', hidden: false }
   const file = whole?.new_path === given.new_path ? whole : given
   const isLeft = Boolean(review?.instead(given))
+  const hits = coverage?.get(given.new_path)
   const form = review?.formOf(given) ?? null
   const isPlain = isLeft || (review?.isPlain(given) ?? true)
   const [before = null, after = null] = blobs[given.new_path] ?? []
   const sides = [file.old_path, before, after]
-  const key = isPlain && keyOf([file.new_path, file.diff, ...(isLeft ? [] : [...sides, parallel, ignoreSpace, form])])
+  const key = isPlain && keyOf([file.new_path, file.diff, ...(isLeft ? [] : [...sides, parallel, ignoreSpace, form]), ...(hits ? [[...hits]] : [])])
   const kept = key ? ctx.caches.diffTables.get(key) : undefined
   if (kept) {
     colorBudget.rows -= kept.rows.length
@@ -139,6 +140,7 @@ async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: 
   const beside: Beside = {
     formOf: (line) => (isNumbered(line) && review?.mayComment(given, line) ? form : null),
     under: (line) => review?.under(given, line) ?? null,
+    ...(hits && { hitsOf: ({ new: now }) => (now === null ? undefined : hits.get(now)) }),
   }
   const side = (path: string, oid: Oid | null): Side | null => (oid === null ? null : { path, text: () => textOfBlob(repository, oid) })
   if (colorBudget.rows <= 0) budget.isShort = true

@@ -49,6 +49,8 @@ export interface DiffProps {
   /** The file whose unchanged lines are shown, with them. */
   whole?: FileDiff | null
   review?: DiffReview
+  /** How often lines ran in tests, by path and line after the change. */
+  coverage?: ReadonlyMap<string, ReadonlyMap<number, number>>
 }
 
 /** What a review adds to a diff. */
@@ -230,6 +232,17 @@ export interface Beside {
   /** The id of the form whose button begins a comment on this line. */
   formOf(line: Line): string | null
   under(line: Line): ComponentChildren
+  /** How often it ran in tests; undefined where that is not known. */
+  hitsOf?(line: Line): number | undefined
+}
+
+/** The cell of a number after the change says whether tests cover the line. */
+function coverageOf(beside: Beside | undefined, line: Line | null): { class: string; title?: string } {
+  const hits = line && beside?.hitsOf?.(line)
+  if (hits === undefined || hits === null) return { class: 'number' }
+  return hits > 0
+    ? { class: 'number covered', title: `Tests ran this line ${hits} times` }
+    : { class: 'number uncovered', title: 'No test ran this line' }
 }
 
 export const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
@@ -266,7 +279,7 @@ export const UnifiedRows = ({ lines, words, colors, anchor, beside }: RowsProps)
       <>
         <tr key={i} class={line.kind} {...(anchor && isNumbered(line) && { id: `${anchor}_${line.old ?? ''}_${line.new ?? ''}` })}>
           <td class="number" data-number={line.old ?? ''} />
-          <td class="number" data-number={line.new ?? ''}>
+          <td {...coverageOf(beside, line)} data-number={line.new ?? ''}>
             {beside && isNumbered(line) && <CommentButton formOf={beside.formOf} line={line} />}
           </td>
           <td class="code" data-sign={SIGNS[line.kind]}>
@@ -331,7 +344,7 @@ export const ParallelRows = ({ pairs, words, colors, anchor, beside }: Omit<Requ
             <td class={`code ${left?.kind ?? 'absent'}`}>
               <Text line={left} words={words} colors={colors} />
             </td>
-            <td class="number" data-number={right?.new ?? ''}>
+            <td {...coverageOf(beside, right)} data-number={right?.new ?? ''}>
               {right && <CommentButton formOf={beside.formOf} line={right} />}
             </td>
             <td class={`code ${right?.kind ?? 'absent'}`}>

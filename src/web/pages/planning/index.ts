@@ -19,11 +19,13 @@ import { groupIssuesPage, groupRequestsPage, issuesChange, issuesPage, myIssuesP
 import { groupLabels, labelPromotion, labelSubscription, projectLabels } from './labels.js'
 import { groupMilestones, projectMilestones } from './milestones.js'
 import { newIssueForm, newIssuePage } from './new-issue.js'
+import { artifactPages, artifactsPage } from './pipelines/artifacts.js'
 import { environmentPage, environmentStop, environmentsPage } from './pipelines/environments.js'
-import { artifactsPage, jobForms, jobPage, rawLogPage } from './pipelines/job.js'
+import { jobForms, jobPage, rawLogPage } from './pipelines/job.js'
 import { pipelinesOfCommitPage, pipelinesPage } from './pipelines/list.js'
 import { newPipelineForm, newPipelinePage } from './pipelines/new.js'
 import { pipelineCancel, pipelinePage, pipelineRetry } from './pipelines/show.js'
+import { testsPage } from './pipelines/tests.js'
 import {
   editPersonalPage,
   editProjectSnippetPage,
@@ -87,6 +89,8 @@ export const planning: readonly (Page | Form)[] = [
   jobPage,
   rawLogPage,
   artifactsPage,
+  ...artifactPages,
+  testsPage,
   ...jobForms,
   environmentsPage,
   environmentPage,

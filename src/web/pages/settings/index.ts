@@ -16,6 +16,7 @@ import {
   subgroupsPage,
 } from './group.js'
 import { groupHooks, projectHooks } from './hooks.js'
+import { jobTokens } from './job-tokens.js'
 import { groupMembers, projectMembers } from './members.js'
 import { newGroupForm, newGroupPage, newProjectForm, newProjectPage } from './new.js'
 import { advancedPage } from './project/advanced.js'
@@ -45,7 +46,7 @@ import {
 } from './protection.js'
 import { groupRunners, projectRunners, serviceRunners } from './runners.js'
 import { groupShares, projectShares } from './shares.js'
-import { groupVariables, projectVariables } from './variables.js'
+import { groupVariables, projectVariables, serviceVariables } from './variables.js'
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
 export const settings: readonly (Page | Form)[] = [
@@ -109,6 +110,8 @@ export const settings: readonly (Page | Form)[] = [
   ...projectRunners,
   ...projectShares,
   ...groupShares,
+  ...jobTokens,
   ...projectVariables,
   ...groupVariables,
+  ...serviceVariables,
 ]

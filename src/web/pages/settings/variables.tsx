@@ -1,32 +1,125 @@
+import type { VNode } from 'preact'
 import { z } from 'zod'
-import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
+import type { Access } from '../../../access/access.js'
+import { adminPage } from '../../../access/rules.js'
 import * as documented from '../../../http/documented.js'
-import { bool, orDefault, paging, str } from '../../../http/params.js'
-import { createVariable, deleteVariable, getVariable, listVariables, updateVariable } from '../../../services/projects/variables.js'
-import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
+import { bool, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
+import {
+  createVariable,
+  deleteVariable,
+  getVariable,
+  INSTANCE_VARIABLES,
+  listVariables,
+  updateVariable,
+  type Variable,
+  type VariableAttributes,
+  type VariableSource,
+} from '../../../services/projects/variables.js'
+import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
-import { type Control, fieldsOf } from '../../fields.js'
-import { form, page, Redirect } from '../../page.js'
+import { fieldsOf } from '../../fields.js'
+import { AdminLayout } from '../../layout/admin.js'
+import type { SettingsProps } from '../../layout/manage.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 
 const PER_PAGE = 20
-const byKey = { key: z.string() }
+/** Which variable it is, where several have its key. */
+const byKey = { key: z.string(), scope: opt(str()) }
 const SECRET = { 'cache-control': 'no-store' }
 
-const contents = z.object({ value: orDefault(str(), ''), protected: orDefault(bool(), false) })
+const TYPES = [
+  { value: 'env_var', label: 'Text' },
+  { value: 'file', label: 'File: the variable is its path' },
+] as const
+
+const contents = z.object({
+  value: orDefault(str(), ''),
+  variable_type: orDefault(oneOf(['env_var', 'file']), 'env_var'),
+  environment_scope: orDefault(str(), '*'),
+  protected: orDefault(bool(), false),
+  masked: orDefault(bool(), false),
+  raw: orDefault(bool(), false),
+})
 const changedVariable = z.object({ variable: contents })
 
 const newVariable = z.object({ variable: contents.extend({ key: orDefault(documented.filled(), '') }) })
 
-const ProtectedBox = ({ field, checked }: { field: Control<boolean>; checked: boolean }) => (
-  <Checkbox {...field} label="Protected" hint="Meant for protected branches and tags; the API says so." checked={checked} />
-)
+/** The attributes of a variable, with its type as a flag. */
+const stored = <Given extends z.infer<typeof contents>>({ variable_type, ...given }: Given) => ({ ...given, file: variable_type === 'file' })
+
+/** What the variables of the service, of a group and of a project differ in. */
+interface VariablePlace<Subject> {
+  at: string
+  access: Access<Subject, true>
+  /** The address of the list, without the prefix of the service. */
+  list(subject: Subject): string
+  name(subject: Subject): string
+  source(subject: Subject): VariableSource
+  /** Whether they may be for some environments only. */
+  hasScopes: boolean
+  Frame(props: Omit<SettingsProps<Subject>, 'at'>): VNode
+}
+
+const placeOf = <Subject,>(of: Place<Subject>): VariablePlace<Subject> => ({
+  at: `${of.at}/variables`,
+  access: of.on('manage_variables'),
+  list: (subject) => `${of.home(subject)}/-/variables`,
+  name: (subject) => of.source(subject).name,
+  source: of.source,
+  hasScopes: true,
+  Frame: (props) => <of.Frame at="-/variables" {...props} />,
+})
+
+const theService: VariablePlace<null> = {
+  at: '/admin/variables',
+  access: adminPage,
+  list: () => '/admin/variables',
+  name: () => 'Administration',
+  source: () => INSTANCE_VARIABLES,
+  hasScopes: false,
+  Frame: ({ view, title, children }) => (
+    <AdminLayout view={view} at="/admin/variables" title={title}>
+      {children}
+    </AdminLayout>
+  ),
+}
+
+const addressOf = (list: string, { key, environment_scope: scope }: Pick<Variable, 'key' | 'environment_scope'>) =>
+  scope === '*' ? `${list}/${key}` : `${list}/${key}?scope=${encodeURIComponent(scope)}`
+
+/** What is said of a variable beside its key. */
+const nameOf = ({ key, environment_scope: scope }: Pick<Variable, 'key' | 'environment_scope'>) => (scope === '*' ? key : `${key} in ${scope}`)
+
+const Attributes = ({ view, variable, hasScopes }: { view: PageView; variable: VariableAttributes | null; hasScopes: boolean }) => {
+  const f = fieldsOf(view, changedVariable).variable
+  return (
+    <>
+      <SelectField {...f.variable_type} label="Type" value={variable?.file ? 'file' : 'env_var'} choices={TYPES} />
+      {hasScopes && (
+        <Field
+          {...f.environment_scope}
+          label="Environments"
+          hint="The name of an environment, or a pattern such as review/*. * is all jobs."
+          value={variable?.environment_scope ?? '*'}
+          autocomplete="off"
+        />
+      )}
+      <Checkbox {...f.protected} label="Protected" hint="For protected branches and tags only." checked={variable?.protected ?? false} />
+      <Checkbox
+        {...f.masked}
+        label="Masked"
+        hint="Logs show [MASKED] in its place. At least 8 characters in one line, of letters, digits and _+=/@:.~-."
+        checked={variable?.masked ?? false}
+      />
+      <Checkbox {...f.raw} label="Raw" hint="$NAME in its value stays as it is." checked={variable?.raw ?? false} />
+    </>
+  )
+}
 
 /** Variables, whose values are shown one at a time, on demand (WB-155). */
-function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
-  const at = `${of.at}/variables` as const
-  const access = of.on('manage_variables')
-  const list = (subject: Subject) => `${of.home(subject)}/-/variables`
+function variablesOf<Subject>(of: VariablePlace<Subject>) {
+  const { at, access, list } = of
 
   const variablesPage = page({
     at,
@@ -36,25 +129,35 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
       const { items, total } = await listVariables(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
       const f = fieldsOf(view, newVariable).variable
       return {
-        title: `Variables · ${of.source(subject).name}`,
+        title: `Variables · ${of.name(subject)}`,
         body: (
-          <of.Frame view={view} subject={subject} at="-/variables" title="Variables">
-            <p>CI reads these over the API. They are stored encrypted.</p>
+          <of.Frame view={view} subject={subject} title="Variables">
+            <p>Jobs get these as variables of their environment, and CI reads them over the API. They are stored encrypted.</p>
             <Rows empty="There are no variables.">
-              {items.map(({ key, protected: isProtected }) => (
+              {items.map((variable) => (
                 <Row
-                  key={key}
+                  key={nameOf(variable)}
                   actions={
                     <>
-                      <a class="button" href={`${view.links.prefix}${list(subject)}/${key}`} aria-label={`Show ${key}`}>
+                      <a class="button" href={`${view.links.prefix}${addressOf(list(subject), variable)}`} aria-label={`Show ${nameOf(variable)}`}>
                         Show
                       </a>
-                      <ActionButton view={view} action={`${list(subject)}/${key}`} method="DELETE" label="Delete" what={key} class="danger" />
+                      <ActionButton
+                        view={view}
+                        action={`${list(subject)}/${variable.key}`}
+                        method="DELETE"
+                        label="Delete"
+                        what={nameOf(variable)}
+                        fields={{ scope: variable.environment_scope }}
+                        class="danger"
+                      />
                     </>
                   }
                 >
-                  <span>
-                    <code>{key}</code> {isProtected && <Badge>protected</Badge>}
+                  <span class="wrap">
+                    <code>{variable.key}</code> {variable.environment_scope !== '*' && <Badge kind="outline">{variable.environment_scope}</Badge>}{' '}
+                    {variable.protected && <Badge>protected</Badge>} {variable.masked && <Badge>masked</Badge>} {variable.file && <Badge>file</Badge>}{' '}
+                    {variable.raw && <Badge>raw</Badge>}
                   </span>
                 </Row>
               ))}
@@ -65,7 +168,7 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
               <FormFaults view={view} />
               <Field {...f.key} label="Key" hint="Letters, digits and _." autocomplete="off" />
               <TextField {...f.value} label="Value" rows={3} class="code" spellcheck={false} />
-              <ProtectedBox field={f.protected} checked={false} />
+              <Attributes view={view} variable={null} hasScopes={of.hasScopes} />
               <Submit label="Add variable" />
             </FormTag>
           </of.Frame>
@@ -79,18 +182,19 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     access,
     input: z.object(byKey),
     async show({ ctx, subject, input, view }) {
-      const variable = await getVariable(ctx, of.source(subject), input.key)
+      const variable = await getVariable(ctx, of.source(subject), input)
       const f = fieldsOf(view, changedVariable).variable
       return {
-        title: `${variable.key} · ${of.source(subject).name}`,
+        title: `${variable.key} · ${of.name(subject)}`,
         headers: SECRET,
         body: (
-          <of.Frame view={view} subject={subject} at="-/variables" title={variable.key}>
+          <of.Frame view={view} subject={subject} title={variable.key}>
             <FormTag view={view} action={`${list(subject)}/${variable.key}`} method="PUT">
               <FormFaults view={view} />
               {variable.value === null && <p class="flash alert">The value cannot be decrypted. Set it again.</p>}
+              <input type="hidden" name="scope" value={variable.environment_scope} />
               <TextField {...f.value} label="Value" value={variable.value} rows={6} class="code" spellcheck={false} />
-              <ProtectedBox field={f.protected} checked={variable.protected} />
+              <Attributes view={view} variable={variable} hasScopes={of.hasScopes} />
               <Submit label="Save changes" />
             </FormTag>
           </of.Frame>
@@ -105,7 +209,7 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     input: newVariable,
     on: variablesPage,
     async submit({ ctx, subject, input: { variable } }) {
-      const { key } = await createVariable(ctx, of.source(subject), variable)
+      const { key } = await createVariable(ctx, of.source(subject), stored(variable))
       return new Redirect(list(subject), { notice: `The variable ${key} is added.` })
     },
   })
@@ -116,8 +220,8 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     access,
     input: changedVariable.extend(byKey),
     on: variablePage,
-    async submit({ ctx, subject, input: { key, variable } }) {
-      await updateVariable(ctx, of.source(subject), key, variable)
+    async submit({ ctx, subject, input: { key, scope, variable } }) {
+      await updateVariable(ctx, of.source(subject), { key, scope }, stored(variable))
       return new Redirect(list(subject), { notice: `The variable ${key} is changed.` })
     },
   })
@@ -128,7 +232,7 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
     access,
     input: z.object(byKey),
     async submit({ ctx, subject, input }) {
-      await deleteVariable(ctx, of.source(subject), input.key)
+      await deleteVariable(ctx, of.source(subject), input)
       return new Redirect(list(subject), { notice: `The variable ${input.key} is deleted.` })
     },
   })
@@ -136,5 +240,6 @@ function variablesOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Su
   return [variablesPage, variablePage, addition, change, removal]
 }
 
-export const projectVariables = variablesOf(ofProject)
-export const groupVariables = variablesOf(ofGroup)
+export const projectVariables = variablesOf(placeOf(ofProject))
+export const groupVariables = variablesOf(placeOf(ofGroup))
+export const serviceVariables = variablesOf(theService)

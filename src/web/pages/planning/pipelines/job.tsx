@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../../access/rules.js'
+import { Content } from '../../../../http/content.js'
 import { oneOf, opt, rowId } from '../../../../http/params.js'
 import type { PipelineState } from '../../../../rules/pipeline-states.js'
-import { archiveOf, contentOf } from '../../../../services/ci/artifacts/read.js'
 import { cancelJob, eraseJob, type JobAction, playJob, retryJob } from '../../../../services/ci/builds/actions.js'
 import { readTrace } from '../../../../services/ci/builds/chunks.js'
 import { traceOf } from '../../../../services/ci/builds/trace.js'
@@ -14,7 +14,7 @@ import { PersonLink } from '../../../components/people/person-link.js'
 import { Time } from '../../../components/time.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
-import { Download, form, type PageView, Plain, page, Redirect } from '../../../page.js'
+import { form, type PageView, page, Redirect } from '../../../page.js'
 import { type Log, LogLines, readLog, SHOWN_BYTES } from './log.js'
 import { ciAddress, durationText, JobActions } from './shared.js'
 
@@ -52,6 +52,7 @@ function Job({ view, subject, job, build, log }: JobProps) {
   const at = links.page(`jobs/${status.id}`)
   const moves = MOVES.includes(status.status)
   const archive = build.artifacts.find(({ file_type }) => file_type === 'archive')
+  const reports = build.artifacts.filter(({ file_type }) => file_type !== 'archive')
   return (
     <section id="job" {...(moves && { 'data-refresh': at, 'data-every': '4' })}>
       <div class="heading">
@@ -100,7 +101,7 @@ function Job({ view, subject, job, build, log }: JobProps) {
             'Artifacts',
             archive && (
               <>
-                <a href={`${at}/artifacts/download`}>{archive.filename}</a> {sizeText(archive.size)}
+                <a href={`${at}/artifacts/download`}>{archive.filename}</a> {sizeText(archive.size)}, <a href={`${at}/artifacts/browse`}>browse</a>
                 {archive.expires_at && (
                   <>
                     , until <Time at={archive.expires_at} />
@@ -108,6 +109,15 @@ function Job({ view, subject, job, build, log }: JobProps) {
                 )}
               </>
             ),
+          ],
+          [
+            'Reports',
+            reports.length > 0 &&
+              reports.map(({ file_type, size }) => (
+                <span key={file_type}>
+                  <a href={`${at}/artifacts/download?file_type=${file_type}`}>{file_type}</a> <span class="dim">{sizeText(size)}</span>{' '}
+                </span>
+              )),
           ],
         ]}
       />
@@ -160,16 +170,14 @@ export const rawLogPage = page({
   at: 'P/-/jobs/:job_id/raw',
   access: reads,
   input: byId,
-  show: async ({ ctx, subject, input }) => new Plain('text/plain; charset=utf-8', (await traceOf(ctx, subject, input.job_id)).bytes),
-})
-
-export const artifactsPage = page({
-  at: 'P/-/jobs/:job_id/artifacts/download',
-  access: reads,
-  input: byId,
   async show({ ctx, subject, input }) {
-    const found = await archiveOf(ctx, subject, input.job_id)
-    return new Download('application/zip', found.filename.replace(/[^\w.-]/g, '_'), await contentOf(ctx, found))
+    const { size, open } = await traceOf(ctx, subject, input.job_id)
+    return new Content({
+      etag: `"${input.job_id}-${size}"`,
+      size,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      open: async ({ start, end } = { start: 0, end: size - 1 }) => open(start, end + 1),
+    })
   },
 })
 

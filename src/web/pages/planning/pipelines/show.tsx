@@ -145,6 +145,11 @@ function Pipeline({ view, subject, pipeline, jobs, total, upstream, downstream }
           Pipeline #{id} <PipelineBadge state={status} />
         </h1>
         <div class="toolbar">
+          {jobs.some(({ build }) => build?.artifacts.some(({ file_type }) => file_type === 'junit')) && (
+            <a class="button" href={`${view.links.prefix}${at}/test_report`}>
+              Tests
+            </a>
+          )}
           {canRetry && <ActionButton view={view} action={`${at}/retry`} label="Retry failed jobs" />}
           {canCancel && <ActionButton view={view} action={`${at}/cancel`} label="Cancel pipeline" />}
         </div>

@@ -1,4 +1,5 @@
 import { fullPathOf } from '../../../../access/rules.js'
+import { headCoverage } from '../../../../services/ci/reports/coverage.js'
 import { commitsSince, listRequestCommits } from '../../../../services/issuables/merge-requests/reading/contents.js'
 import { sourceOf } from '../../../../services/issuables/merge-requests/reading/load.js'
 import { recordSeenVersion } from '../../../../services/issuables/merge-requests/reading/seen.js'
@@ -32,6 +33,8 @@ export const requestChangesPage = page({
     const isNewest = version !== null && version.id === versions[0]?.id
     const looked = isNewest && seen.version !== version.id ? versions.find(({ id }) => id === seen.version) : undefined
     if (isNewest && seen.version !== version.id) ctx.jobs.add('seen version', () => recordSeenVersion(ctx, caller, subject.request.id, version.id))
+    const head = isNewest && !commit ? version.head_commit_sha : null
+    const coverage = head === null ? undefined : await headCoverage(ctx, subject, { pipeline: subject.request.head_pipeline_id, sha: head }, files)
     const links = projectLinks(view, fullPathOf(subject.project))
     const to = view.links.prefix + at
     return {
@@ -100,6 +103,7 @@ export const requestChangesPage = page({
               raw: `${view.links.prefix}${addressOf(subject)}.diff`,
               whole: shown.whole,
               review: reviewOf(shown, files),
+              ...(coverage && { coverage }),
             })
           }
           {shown.moreThreads > 0 && (

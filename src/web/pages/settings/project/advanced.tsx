@@ -72,6 +72,7 @@ export const advancedPage = page({
     const sizes: [string, number][] = [
       ['Repository', project.repository_size],
       ['Git LFS objects', project.lfs_objects_size],
+      ['Artifacts of jobs', project.job_artifacts_size],
       ['Uploaded files', uploads],
     ]
     return {

@@ -1,0 +1,13 @@
+import { users } from '../../db/schema/index.js'
+
+/** What access checks need of a user. */
+export const actorColumns = {
+  id: users.id,
+  username: users.username,
+  name: users.name,
+  email: users.email,
+  admin: users.admin,
+  external: users.external,
+  can_create_group: users.can_create_group,
+  projects_limit: users.projects_limit,
+}

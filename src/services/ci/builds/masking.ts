@@ -1,0 +1,30 @@
+import { eq } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { builds } from '../../../db/schema/index.js'
+import { type HeldEnd, LogMasker, MAX_MASKS } from '../../../rules/ci/masks.js'
+import { unsealed } from '../../core/unsealed.js'
+
+/** Binds the encrypted values that a log must not show to their job. */
+export const masksPurpose = (job: number) => `job ${job} masks`
+
+/** Whether so many values can be looked for in a log (CI-241). */
+export const canMask = (values: readonly string[]): boolean => values.reduce((sum, each) => sum + Buffer.byteLength(each), 0) <= MAX_MASKS
+
+/** Keeps what the log of a job must not show while it runs (CI-240). */
+export const keepMasks = async (ctx: Context, job: number, values: readonly string[]): Promise<void> =>
+  void (await ctx.db.write
+    .update(builds)
+    .set({ masks: ctx.encryption.seal(JSON.stringify([...new Set(values)]), masksPurpose(job)) })
+    .where(eq(builds.job_id, job)))
+
+/** What masks the log of a job; null if its values cannot be decrypted any more. */
+export function maskerOf(ctx: Context, job: number, sealed: string | null): LogMasker | null {
+  const json = sealed === null ? '[]' : unsealed(ctx, sealed, masksPurpose(job))
+  return json === null ? null : new LogMasker((JSON.parse(json) as string[]).map((value) => Buffer.from(value)))
+}
+
+/** The end of a log that is held back, from its row. */
+export function heldOf(row: number[] | null): HeldEnd | null {
+  const [mask, length, covered] = row ?? []
+  return mask === undefined || length === undefined || covered === undefined ? null : { mask, length, covered }
+}
