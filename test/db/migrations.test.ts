@@ -31,6 +31,7 @@ const FROZEN = {
   '0024_boards': '0f02de34e553c0213d52e023e765a411e3f7c5c7e4d6dd2e430d82959bcd5a51',
   '0025_reviews': '68bec53a00ae565421e0a1bed363d703f42eb95964fc1c4fa6d44dd3d372efd8',
   '0026_ci': '18d686fe9e0aad2377767737d503e32c14eaff30479cce6628b9b8679d6e1ebe',
+  '0027_pipeline_sources': '41fe8fe63b423d965cc7f64ac700bd77ae0c83885330626ec3afe7744a2487a7',
 }
 
 describe('migrations', () => {

@@ -69,6 +69,7 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
   pipelines: {
     as: {
       made_by: 'null::bigint',
+      merge_request_id: 'null::bigint',
       status: `case when t.source <> 'external' and t.status not in ('success', 'failed', 'canceled', 'skipped') then 'canceled' else t.status end`,
     },
     refers: { user_id: ['users', 'null'] },
