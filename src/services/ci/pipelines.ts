@@ -19,8 +19,8 @@ import { nextIid } from '../core/iids.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { cancelJobs, openJobs } from './builds/actions.js'
 import { advance, lockJobs } from './builds/advance.js'
+import { cancelJobs, openJobs } from './builds/cancel.js'
 import { announce } from './events.js'
 
 export interface PipelineBasicRecord {
