@@ -47,7 +47,7 @@ describe('a job with an environment', () => {
       CI_ENVIRONMENT_ACTION: 'start',
       CI_ENVIRONMENT_URL: `https://${made.slug}.apps.example.com/$PAGE`,
     })
-    await runner.upload(job, gzipSync('PAGE="start"\n'), '?artifact_format=gzip&artifact_type=dotenv')
+    await runner.upload(job, gzipSync('PAGE=start\n'), '?artifact_format=gzip&artifact_type=dotenv')
     await runner.end(job, 'success')
     expect(await deployment()).toMatchObject({ status: 'success' })
     const after = await get(project, `/environments/${made.id}`)

@@ -1,4 +1,3 @@
-export * from './audit.js'
 export * from './ci.js'
 export * from './credentials.js'
 export * from './custom-attributes.js'

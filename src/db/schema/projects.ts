@@ -41,6 +41,7 @@ export const projects = pgTable(
     public_jobs: boolean().notNull().default(true),
     request_access_enabled: boolean().notNull().default(false),
     only_allow_merge_if_pipeline_succeeds: boolean().notNull().default(false),
+    auto_cancel_pending_pipelines: boolean().notNull().default(true),
     only_allow_merge_if_all_discussions_are_resolved: boolean().notNull().default(false),
     printing_merge_request_link_enabled: boolean().notNull().default(true),
     resolve_outdated_diff_discussions: boolean().notNull().default(false),

@@ -76,7 +76,5 @@ export const presentEnvironment = (
   last: DeploymentRecord | undefined,
   project: { fullPath: string },
   view: View,
-): z.infer<typeof Environment> => ({
-  ...presentEnvironmentBasic(environment),
-  last_deployment: last ? presentDeployment(last, project, view) : null,
-})
+): z.infer<typeof Environment> =>
+  Object.assign(presentEnvironmentBasic(environment), { last_deployment: last ? presentDeployment(last, project, view) : null })

@@ -61,6 +61,7 @@ const attributes = {
   ci_config_path: opt(clearable()),
   remove_source_branch_after_merge: opt(bool()),
   allow_merge_on_skipped_pipeline: opt(bool()),
+  auto_cancel_pending_pipelines: opt(oneOf(['enabled', 'disabled'])),
   autoclose_referenced_issues: opt(bool()),
   merge_commit_template: opt(clearable()),
   squash_commit_template: opt(clearable()),

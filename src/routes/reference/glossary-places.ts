@@ -162,6 +162,7 @@ export const PLACES: Record<string, string> = {
   forking_access_level: 'Who can fork the project.',
   remove_source_branch_after_merge: 'Whether new merge requests remove their source branch unless they say otherwise.',
   allow_merge_on_skipped_pipeline: 'Whether a skipped pipeline counts as one that succeeded.',
+  auto_cancel_pending_pipelines: 'Whether a newer pipeline of a branch or tag cancels older ones that are redundant.',
   autoclose_referenced_issues: 'Whether commits and merge requests close the issues that they say they close.',
   merge_commit_template: 'Message of merge commits, with placeholders such as `%{title}`.',
   squash_commit_template: 'Message of squashed commits, with placeholders such as `%{title}`.',

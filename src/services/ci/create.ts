@@ -15,6 +15,7 @@ import { nextIid } from '../core/iids.js'
 import { getUser } from '../identity/users.js'
 import { protectionsOf } from '../repository/protection.js'
 import { repositoryOf } from '../repository/repositories.js'
+import { cancelRedundant } from './auto-cancel.js'
 import { type ChildConfig, withFiles } from './bridges/config.js'
 import { advance, lockJobs } from './builds/advance.js'
 import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
@@ -151,6 +152,7 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
             status: errors.length > 0 ? 'failed' : skipped ? 'skipped' : 'created',
             yaml_errors: errors.length > 0 ? errors.join('\n') : null,
             stages: compiled && planned ? planned.stages : [],
+            auto_cancel: planned?.auto_cancel ?? null,
             created_at: now,
             updated_at: now,
           })
@@ -172,11 +174,13 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
       return [row.id, row, await advance(ctx, tx, locked ?? row)] as const
     })
     await announce(ctx, made, state)
+    await cancelRedundant(ctx, project, given)
     return id
   } catch (error) {
-    // an earlier attempt of the job has made it
-    if (given.made_by !== null && isUniqueViolation(error)) return null
-    throw error
+    // an earlier attempt of the job has made it, and may have ended there
+    if (given.made_by === null || !isUniqueViolation(error)) throw error
+    await cancelRedundant(ctx, project, given)
+    return null
   }
 }
 

@@ -43,6 +43,7 @@ export interface ProjectAttributes {
   ci_config_path?: string | null | undefined
   remove_source_branch_after_merge?: boolean | undefined
   allow_merge_on_skipped_pipeline?: boolean | undefined
+  auto_cancel_pending_pipelines?: 'enabled' | 'disabled' | undefined
   autoclose_referenced_issues?: boolean | undefined
   merge_commit_template?: string | null | undefined
   squash_commit_template?: string | null | undefined
@@ -90,6 +91,7 @@ export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$in
   set('builds', given.jobs_enabled, given.builds_access_level)
   set('repository', undefined, given.repository_access_level)
   set('forking', undefined, given.forking_access_level)
+  if (given.auto_cancel_pending_pipelines !== undefined) columns['auto_cancel_pending_pipelines'] = given.auto_cancel_pending_pipelines === 'enabled'
   const jobs = given.public_jobs ?? given.public_builds
   if (jobs !== undefined) columns['public_jobs'] = jobs
   const tags = given.tag_list ?? given.topics

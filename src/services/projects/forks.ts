@@ -175,6 +175,7 @@ const inheritedColumns = (source: typeof projects.$inferSelect) => ({
   forking_access_level: source.forking_access_level,
   remove_source_branch_after_merge: source.remove_source_branch_after_merge,
   allow_merge_on_skipped_pipeline: source.allow_merge_on_skipped_pipeline,
+  auto_cancel_pending_pipelines: source.auto_cancel_pending_pipelines,
   autoclose_referenced_issues: source.autoclose_referenced_issues,
   merge_commit_template: source.merge_commit_template,
   squash_commit_template: source.squash_commit_template,

@@ -1,16 +1,15 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
-import { builds, commitStatuses, pendingBuilds, type pipelines, traceChunks } from '../../../db/schema/index.js'
+import { builds, commitStatuses, type pipelines, traceChunks } from '../../../db/schema/index.js'
 import { forbidden, notFound, refused } from '../../../failures.js'
-import { enqueueAll } from '../../../jobs/enqueue.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { announce } from '../events.js'
 import { advance, enqueueBuilds, lockJobs } from './advance.js'
-import { canceling } from './later.js'
+import { cancelJobs, OPEN } from './cancel.js'
 import { copyJob } from './report.js'
 
 type Locked = {
@@ -42,7 +41,6 @@ async function change(ctx: Context, { project }: ProjectSubject, id: number, wor
   return changed.shown
 }
 
-const OPEN: PipelineState[] = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'manual', 'scheduled']
 const ENDED: PipelineState[] = ['success', 'failed', 'canceled']
 
 export type JobAction = 'cancel' | 'retry' | 'play' | 'erase'
@@ -73,33 +71,6 @@ export const cancelJob = (ctx: Context, subject: ProjectSubject, id: number): Pr
     if (OPEN.includes(job.status)) await cancelJobs(ctx, tx, [id])
     return id
   })
-
-/** Cancels jobs and statuses of a locked pipeline that have not ended. */
-export async function cancelJobs(ctx: Pick<Context, 'now'>, tx: Transaction, ids: number[]): Promise<void> {
-  if (ids.length === 0) return
-  await tx.delete(pendingBuilds).where(inArray(pendingBuilds.job_id, ids))
-  const canceled = await tx
-    .update(commitStatuses)
-    .set({ status: 'canceled', finished_at: ctx.now() })
-    .where(inArray(commitStatuses.id, ids))
-    .returning({ id: commitStatuses.id, kind: commitStatuses.kind })
-  const bridges = canceled.filter(({ kind }) => kind === 'bridge')
-  await enqueueAll(
-    tx,
-    canceling,
-    bridges.map(({ id: job }) => ({ input: { job }, key: `job ${job}` })),
-  )
-  await tx.update(builds).set({ seen_at: null, scheduled_at: null, masks: null }).where(inArray(builds.job_id, ids))
-}
-
-/** The jobs and statuses of a pipeline that have not ended, older attempts included. */
-export const openJobs = async (tx: Transaction, { id, project_id }: Pick<typeof pipelines.$inferSelect, 'id' | 'project_id'>): Promise<number[]> =>
-  (
-    await tx
-      .select({ id: commitStatuses.id })
-      .from(commitStatuses)
-      .where(and(eq(commitStatuses.project_id, project_id), eq(commitStatuses.pipeline_id, id), inArray(commitStatuses.status, OPEN)))
-  ).map(({ id: job }) => job)
 
 /** Adds another attempt of a job that has ended (CI-121). */
 export const retryJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>

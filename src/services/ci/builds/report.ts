@@ -7,6 +7,7 @@ import { lateAddress } from '../environments/address.js'
 import { copyDeployment, stoppedByJob } from '../environments/of-jobs.js'
 import { announce } from '../events.js'
 import { advance, enqueueBuilds, lockJobs } from './advance.js'
+import { cancelJobs, openJobs } from './cancel.js'
 import { coverageOf } from './coverage.js'
 import { notRunning, type RunningBuild } from './running.js'
 
@@ -82,6 +83,8 @@ export async function endBuild(ctx: Context, pipelineId: number, job: number, en
     if (end.state === 'success') await stoppedByJob(ctx, tx, pipeline.project_id, row.definition)
     if (reason !== null && triesAgain(row.definition, row.retries, reason, end.exit_code))
       await copyJob(ctx, tx, pipeline, job, { retries: row.retries + 1 })
+    else if (reason !== null && !allowed && !row.definition.allow_failure && pipeline.auto_cancel?.on_job_failure === 'all')
+      await cancelJobs(ctx, tx, await openJobs(tx, pipeline))
     return { pipeline, status: await advance(ctx, tx, pipeline) }
   })
   if (changed) await announce(ctx, changed.pipeline, changed.status)

@@ -28,6 +28,7 @@ const FEATURES = [
 const SWITCHES = [
   ['request_access_enabled', 'People may request access', 'Who sees the project without being a member asks, and maintainers answer.'],
   ['public_jobs', 'Everyone who sees the project sees its pipelines', undefined],
+  ['auto_cancel_pending_pipelines', 'Newer pipelines of a branch cancel older ones', 'Only where no job has started that must not be interrupted.'],
   ['lfs_enabled', 'Git LFS', 'Large files are kept outside the repository.'],
   ['emails_disabled', 'Send no mail about what happens here', undefined],
 ] as const
@@ -44,6 +45,7 @@ const features = z.object({
     forking_access_level: level(),
     request_access_enabled: unchecked(),
     public_jobs: unchecked(),
+    auto_cancel_pending_pipelines: unchecked(),
     lfs_enabled: unchecked(),
     emails_disabled: unchecked(),
   }),
@@ -91,7 +93,8 @@ export const featuresForm = form({
   input: features,
   on: featuresPage,
   async submit({ ctx, caller, subject, input }) {
-    await updateProject(ctx, caller, subject, input.project)
+    const auto_cancel_pending_pipelines = input.project.auto_cancel_pending_pipelines ? 'enabled' : 'disabled'
+    await updateProject(ctx, caller, subject, { ...input.project, auto_cancel_pending_pipelines })
     return new Redirect(`${homeOfProject(subject)}/-/settings/features`, { notice: 'Features updated.' })
   },
 })

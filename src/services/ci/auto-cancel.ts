@@ -1,0 +1,66 @@
+import { and, asc, eq, inArray, lt, ne, notInArray, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { builds, commitStatuses, pipelines } from '../../db/schema/index.js'
+import { advance, lockJobs } from './builds/advance.js'
+import { cancelJobs, openJobs } from './builds/cancel.js'
+import { announce } from './events.js'
+
+/** Pipelines that one newer pipeline cancels at most. */
+const MAX_CANCELED = 100
+const STOPPABLE = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled'] as const
+
+/**
+ * Cancels what the newest pipeline of a commit makes redundant: earlier ones of its ref with other commits, as far as
+ * their configuration lets it (CI-200). It may run again for the same commit.
+ */
+export async function cancelRedundant(
+  ctx: Context,
+  { id, auto_cancel_pending_pipelines: isOn }: { id: number; auto_cancel_pending_pipelines: boolean },
+  { ref, tag, sha }: { ref: string; tag: boolean; sha: string },
+): Promise<void> {
+  if (!isOn) return
+  const sameRef = and(eq(pipelines.project_id, id), eq(pipelines.ref, ref), eq(pipelines.tag, tag))
+  const newest = ctx.db.write
+    .select({ id: sql`max(${pipelines.id})` })
+    .from(pipelines)
+    .where(and(sameRef, eq(pipelines.sha, sha)))
+  const found = await ctx.db.write
+    .select({ id: pipelines.id })
+    .from(pipelines)
+    .where(
+      and(
+        sameRef,
+        ne(pipelines.sha, sha),
+        notInArray(pipelines.source, ['external', 'parent_pipeline']),
+        inArray(pipelines.status, [...STOPPABLE]),
+        lt(pipelines.id, sql`(${newest})`),
+      ),
+    )
+    .orderBy(asc(pipelines.id))
+    .limit(MAX_CANCELED)
+  for (const each of found) await cancelAsItAllows(ctx, each.id)
+}
+
+async function cancelAsItAllows(ctx: Context, id: number): Promise<void> {
+  const changed = await ctx.db.transaction(async (tx) => {
+    const pipeline = await lockJobs(tx, id)
+    const mode = pipeline?.auto_cancel?.on_new_commit ?? 'conservative'
+    if (!pipeline || mode === 'none') return null
+    const jobs = await tx
+      .select({
+        id: commitStatuses.id,
+        status: commitStatuses.status,
+        interruptible: sql<boolean>`(${builds.definition} ->> 'interruptible')::boolean`,
+      })
+      .from(commitStatuses)
+      .innerJoin(builds, eq(builds.job_id, commitStatuses.id))
+      .where(and(eq(commitStatuses.project_id, pipeline.project_id), eq(commitStatuses.pipeline_id, id)))
+    const mustStay = jobs.some(({ status, interruptible }) => !interruptible && ['running', 'success', 'failed'].includes(status))
+    if (mode === 'conservative' && mustStay) return null
+    const open = await openJobs(tx, pipeline)
+    const stoppable = new Set(jobs.flatMap((job) => (job.interruptible ? [job.id] : [])))
+    await cancelJobs(ctx, tx, mode === 'conservative' ? open : open.filter((job) => stoppable.has(job)))
+    return { pipeline, status: await advance(ctx, tx, pipeline) }
+  })
+  if (changed) await announce(ctx, changed.pipeline, changed.status)
+}

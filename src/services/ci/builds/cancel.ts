@@ -1,0 +1,37 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
+import { builds, commitStatuses, pendingBuilds, type pipelines } from '../../../db/schema/index.js'
+import { enqueueAll } from '../../../jobs/enqueue.js'
+import type { PipelineState } from '../../../rules/pipeline-states.js'
+import { canceling } from './later.js'
+
+/** States of jobs and statuses that have not ended. */
+export const OPEN: PipelineState[] = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'manual', 'scheduled']
+
+/** Cancels jobs and statuses of a locked pipeline that have not ended. */
+export async function cancelJobs(ctx: Pick<Context, 'now'>, tx: Transaction, ids: number[]): Promise<void> {
+  if (ids.length === 0) return
+  await tx.delete(pendingBuilds).where(inArray(pendingBuilds.job_id, ids))
+  const canceled = await tx
+    .update(commitStatuses)
+    .set({ status: 'canceled', finished_at: ctx.now() })
+    .where(inArray(commitStatuses.id, ids))
+    .returning({ id: commitStatuses.id, kind: commitStatuses.kind })
+  const bridges = canceled.filter(({ kind }) => kind === 'bridge')
+  await enqueueAll(
+    tx,
+    canceling,
+    bridges.map(({ id: job }) => ({ input: { job }, key: `job ${job}` })),
+  )
+  await tx.update(builds).set({ seen_at: null, scheduled_at: null, masks: null }).where(inArray(builds.job_id, ids))
+}
+
+/** The jobs and statuses of a pipeline that have not ended, older attempts included. */
+export const openJobs = async (tx: Transaction, { id, project_id }: Pick<typeof pipelines.$inferSelect, 'id' | 'project_id'>): Promise<number[]> =>
+  (
+    await tx
+      .select({ id: commitStatuses.id })
+      .from(commitStatuses)
+      .where(and(eq(commitStatuses.project_id, project_id), eq(commitStatuses.pipeline_id, id), inArray(commitStatuses.status, OPEN)))
+  ).map(({ id: job }) => job)
