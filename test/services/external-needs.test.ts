@@ -30,6 +30,7 @@ describe('a job that needs artifacts of another project', () => {
     const { project, runner } = await asking(theirs.fullPath)
     await t.api('post', `${theirs.path}/members`, theirs.creator).send({ user_id: project.creator.id, access_level: 20 }).expect(201)
     // the project decides which jobs may use it (CI-244)
+    await t.api('post', `${project.path}/members`, project.creator).send({ user_id: theirs.creator.id, access_level: 10 }).expect(201)
     await t.api('post', `${theirs.path}/job_token_scope/allowlist`, theirs.creator).send({ target_project_id: project.id }).expect(201)
     const job = await runner.takeNamed('use')
     expect(job.dependencies).toMatchObject([{ id, name: 'make', artifacts_file: { filename: 'artifacts.zip', size: bytes.length } }])
