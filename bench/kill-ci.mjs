@@ -22,7 +22,7 @@ const need = (answer, status, what) => {
 }
 
 /**
- * A runner that keeps what it was told: jobs by id with their log, and whether their end was acknowledged. Now and then it
+ * A runner that remembers its jobs by id, with their log, and whether their end was acknowledged. Now and then it
  * drops a job, as if it had been killed: before the first line, or after some.
  */
 class Runner {

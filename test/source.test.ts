@@ -45,6 +45,7 @@ describe('the source', () => {
       'content/wikis',
       'hooks/payloads/push',
       'hooks/payloads/releases',
+      'ci/auto-cancel',
       'ci/bridges/trigger',
       'ci/create',
       'ci/pipelines',

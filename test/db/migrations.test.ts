@@ -34,7 +34,7 @@ const FROZEN = {
   '0027_pending_tags': '0718a96957946f27b7a73dd6346afb9c23ff0864c2595d8c10fb0c77dd770c56',
   '0028_deployments': '2c04a57370be868bdf506fd21fd9f041178535cb0541473e211de912bbbf4cb5',
   '0029_variables_and_reports': '0faec48d157e1f3f2b597047a3dc4f1e10d771c86230611c27b4c6c42b857306',
-  '0030_pipeline_sources': '41fe8fe63b423d965cc7f64ac700bd77ae0c83885330626ec3afe7744a2487a7',
+  '0030_auto_cancel': '21efea0d3529c8bf5ee81662539220fe14231740510b853482a018eef2f73798',
 }
 
 describe('migrations', () => {

@@ -136,8 +136,6 @@ describe('refused parameters', () => {
     await put(project.path, { description: 'x', mirror: 'yes', approvals_before_merge: 1 }).expect(400, {
       error: 'approvals_before_merge is not supported, mirror is not supported',
     })
-    for (const environment_scope of ['*', '', null]) await put(`${project.path}/variables/A`, { value: 'y', environment_scope }).expect(200)
-    await put(`${project.path}/variables/A`, { value: 'z', filter: { environment_scope: '*' } }).expect(200)
     await t
       .api('post', `${project.path}/protected_branches`, admin)
       .send({ name: 'x', allowed_to_push: [], code_owner_approval_required: 'f' })

@@ -5,8 +5,8 @@ import { ScriptedRunner } from '../support/runner.js'
 
 const t = testApp()
 
-async function withCi(yaml: string) {
-  const project = await aProject(t.ctx, { files: { '.gitlab-ci.yml': yaml } })
+async function withCi(yaml: string, more: Record<string, string> = {}) {
+  const project = await aProject(t.ctx, { files: { '.gitlab-ci.yml': yaml, ...more } })
   await t.ctx.jobs.drain()
   const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id })
   return { project, runner }
@@ -28,6 +28,12 @@ const oldest = async (project: TestProject) => {
   return (await get(project, `/pipelines/${id}/jobs`)).map(({ name, status }: Record<string, string>) => `${name} ${status}`)
 }
 
+/** The first of these jobs has begun, so that its pipeline stays. */
+const CHILD = `
+stay: { script: x }
+go: { when: manual, trigger: { include: child.yml } }
+`
+
 const JOBS = `
 stages: [build, test]
 quick: { stage: build, script: x, interruptible: true }
@@ -35,6 +41,19 @@ deploy: { stage: test, script: x }
 `
 
 describe('a redundant pipeline', () => {
+  it('is none of the head, when a pipeline of an earlier commit is made later (CI-200)', async () => {
+    const { project, runner } = await withCi(CHILD, { 'child.yml': 'other: { script: x }' })
+    await runner.takeNamed('stay')
+    await push(project)
+    expect(await states(project)).toEqual(['pending', 'running'])
+    const { id } = (await get(project, '/pipelines')).at(-1)
+    const [bridge] = await get(project, `/pipelines/${id}/bridges`)
+    await t.api('post', `${project.path}/jobs/${bridge.id}/play`, project.creator).expect(200)
+    await t.ctx.jobs.drain()
+    expect((await get(project, `/pipelines/${id}/bridges`))[0]).toMatchObject({ status: 'success' })
+    expect(await states(project)).toEqual(['pending', 'running'])
+  })
+
   it('is canceled by the next push to its branch (CI-200)', async () => {
     const { project, runner } = await withCi(JOBS)
     const quick = await runner.takeNamed('quick')

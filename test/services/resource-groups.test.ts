@@ -9,7 +9,8 @@ import type { ScriptedRunner } from '../support/runner.js'
 
 const t = testApp()
 const { withCi, push, get, act } = ciOf(t)
-const YAML = 'stages: [a, b]\nfirst: { stage: a, script: x }\ndeploy: { stage: b, script: x, resource_group: live }'
+const YAML =
+  'workflow: { auto_cancel: { on_new_commit: none } }\nstages: [a, b]\nfirst: { stage: a, script: x }\ndeploy: { stage: b, script: x, resource_group: live }'
 
 const jobs = async (project: TestProject) =>
   (await get(project, '/jobs'))

@@ -71,7 +71,6 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
       made_by: 'null::bigint',
       bridge_id: 'null::bigint',
       root_id: 'null::bigint',
-      merge_request_id: 'null::bigint',
       status: `case when t.source <> 'external' and t.status not in ('success', 'failed', 'canceled', 'skipped') then 'canceled' else t.status end`,
     },
     refers: { user_id: ['users', 'null'], bridge_id: ['commit_statuses', 'null'], root_id: ['pipelines', 'null'] },

@@ -15,7 +15,6 @@ import {
 import type { AutoCancel } from '../../rules/ci/types.js'
 import { LAST_STAGE, PIPELINE_STATES, STAGE } from '../../rules/pipeline-states.js'
 import { id, moment, ref } from './columns.js'
-import { mergeRequests } from './merge-requests.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
@@ -66,8 +65,6 @@ export const pipelines = pgTable(
     bridge_id: ref().references((): AnyPgColumn => commitStatuses.id, { onDelete: 'set null' }),
     /** The first of the pipelines that made each other; null: it was made by none. */
     root_id: ref().references((): AnyPgColumn => pipelines.id, { onDelete: 'set null' }),
-    /** The merge request that it is for: its jobs are those of `merge_request_event`. */
-    merge_request_id: ref().references((): AnyPgColumn => mergeRequests.id, { onDelete: 'set null' }),
     /** What cancels it, as its configuration says; null: it says nothing. */
     auto_cancel: jsonb().$type<AutoCancel>(),
     user_id: ref().references(() => users.id, { onDelete: 'set null' }),
@@ -85,7 +82,6 @@ export const pipelines = pgTable(
     uniqueIndex('pipelines_bridge_id_key').on(t.bridge_id),
     index('pipelines_root_id_idx').on(t.root_id),
     index('pipelines_user_id_idx').on(t.user_id),
-    index('pipelines_merge_request_id_idx').on(t.merge_request_id, t.id).where(sql`${t.merge_request_id} is not null`),
     // those that a newer one of their branch or tag makes redundant
     index('pipelines_open_idx')
       .on(t.project_id, t.ref)

@@ -1,6 +1,8 @@
 import { and, asc, eq, inArray, lt, ne, notInArray, sql } from 'drizzle-orm'
+import type { Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { builds, commitStatuses, pipelines } from '../../db/schema/index.js'
+import { repositoryOf } from '../repository/repositories.js'
 import { advance, lockJobs } from './builds/advance.js'
 import { cancelJobs, openJobs } from './builds/cancel.js'
 import { announce } from './events.js'
@@ -10,16 +12,15 @@ const MAX_CANCELED = 100
 const STOPPABLE = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled'] as const
 
 /**
- * Cancels what the newest pipeline of a commit makes redundant: earlier ones of its ref with other commits, as far as
+ * Cancels what the newest pipeline of the head of a branch or tag makes redundant: earlier ones of other commits, as far as
  * their configuration lets it (CI-200). It may run again for the same commit.
  */
-export async function cancelRedundant(
-  ctx: Context,
-  { id, auto_cancel_pending_pipelines: isOn }: { id: number; auto_cancel_pending_pipelines: boolean },
-  { ref, tag, sha }: { ref: string; tag: boolean; sha: string },
-): Promise<void> {
-  if (!isOn) return
-  const sameRef = and(eq(pipelines.project_id, id), eq(pipelines.ref, ref), eq(pipelines.tag, tag))
+export async function cancelRedundant(ctx: Context, project: Project, { ref, tag, sha }: { ref: string; tag: boolean; sha: string }): Promise<void> {
+  if (!project.auto_cancel_pending_pipelines) return
+  const repository = repositoryOf(ctx, project)
+  const head = await repository.ref(tag ? `refs/tags/${ref}` : `refs/heads/${ref}`)
+  if (head === null || (await repository.resolve(head))?.commit !== sha) return
+  const sameRef = and(eq(pipelines.project_id, project.id), eq(pipelines.ref, ref), eq(pipelines.tag, tag))
   const newest = ctx.db.write
     .select({ id: sql`max(${pipelines.id})` })
     .from(pipelines)

@@ -8,10 +8,11 @@ const MAX_VARIABLES = 50
 export function readDotenv(text: string): Variable[] | string {
   const variables = new Map<string, Variable>()
   for (const line of text.replace(/\n$/, '').split('\n')) {
-    const [, key, value] = /^(.*?)=(.*)$/.exec(line.replace(/\r$/, '')) ?? []
-    if (key === undefined || value === undefined) return 'Invalid Format'
-    if (!/^[A-Za-z0-9_]{1,255}$/.test(key.trim())) return "Validation failed: Key can contain only letters, digits and '_'."
-    variables.set(key.trim(), { key: key.trim(), value: value.trim() })
+    const at = line.indexOf('=')
+    if (at < 0) return 'Invalid Format'
+    const [key, value] = [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+    if (!/^[A-Za-z0-9_]{1,255}$/.test(key)) return "Validation failed: Key can contain only letters, digits and '_'."
+    variables.set(key, { key, value })
   }
   return variables.size > MAX_VARIABLES ? `Dotenv files cannot have more than ${MAX_VARIABLES} variables` : [...variables.values()]
 }

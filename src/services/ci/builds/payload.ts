@@ -111,7 +111,13 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   const values = valuesOf(all)
   const expand = (text: string) => expandVariables(text, values)
   await recordAddress(ctx, job.id, definition, expand)
-  const external = await externalDependencies(ctx, record, { ...actingAs(actorOf(user)), job: { id: job.id, project: project.id } }, taken.token, expand)
+  const external = await externalDependencies(
+    ctx,
+    record,
+    { ...actingAs(actorOf(user)), job: { id: job.id, project: project.id } },
+    taken.token,
+    expand,
+  )
   if (!external) throw new Unfit('missing_dependency_failure')
   const variables: SentVariable[] = all.map(({ key, value, file, raw, masked }) => ({
     key,

@@ -105,7 +105,7 @@ const addition = form({
   input: newAllowed,
   on: scopePage,
   async submit({ ctx, caller, subject, input }) {
-    const named = input.allowed.path.trim().replace(/^\/+|\/+$/g, '')
+    const named = input.allowed.path.trim().split('/').filter(Boolean).join('/')
     const project = await nullOnFailure(getProjectFor(ctx, caller, named))
     const group = project ? null : await nullOnFailure(getGroupFor(ctx, caller, named))
     if (!project && !group) throw refused('There is no such project or group.')

@@ -35,7 +35,7 @@ const browse = (at: 'P/-/jobs/:job_id/artifacts/browse' | 'P/-/jobs/:job_id/arti
     access: reads,
     input: z.object({ job_id, path: opt(gitPath()) }),
     async show({ ctx, subject, input, view }) {
-      const path = (input.path ?? '').replace(/\/+$/, '')
+      const path = (input.path ?? '').split('/').filter(Boolean).join('/')
       const [job, archive] = await Promise.all([getJob(ctx, subject, input.job_id), archiveOf(ctx, subject, input.job_id)])
       const folder = await folderOf(ctx, archive, path)
       if (!folder) throw notFound()
