@@ -560,7 +560,11 @@ describe('a job (CI-246)', () => {
     await t.ctx.jobs.drain()
     const jobs = () => r.at(path).filter(({ body }) => body.object_kind === 'build')
     // both are sent at once, and one may overtake the other
-    expect(jobs().map(({ body }) => body.build_status).sort()).toEqual(['created', 'pending'])
+    expect(
+      jobs()
+        .map(({ body }) => body.build_status)
+        .sort(),
+    ).toEqual(['created', 'pending'])
     const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id }, { tags: ['x'], description: 'mine' })
     const job = await runner.takeNamed('job')
     await runner.upload(job, Buffer.from('a'), '?artifact_type=archive&artifact_format=zip')
