@@ -273,3 +273,17 @@ describe('artifacts', () => {
     await t.api('put', '/application/settings', admin).send({ max_artifacts_size: 100 }).expect(200)
   })
 })
+
+it('a pipeline of a protected branch or tag is made by those who may write there (CI-105)', async () => {
+  const { project } = await withCi(STAGES)
+  const developer = await aUser(t.ctx)
+  await t.api('post', `${project.path}/members`, project.creator).send({ user_id: developer.id, access_level: 30 }).expect(201)
+  await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch: 'free', ref: 'main' }).expect(201)
+  await t.api('post', `${project.path}/repository/tags`, project.creator).send({ tag_name: 'v1', ref: 'main' }).expect(201)
+  await t.api('post', `${project.path}/protected_tags`, project.creator).send({ name: 'v*' }).expect(201)
+  const run = (ref: string, who = developer) => t.api('post', `${project.path}/pipeline`, who).send({ ref })
+  for (const ref of ['main', 'v1'])
+    expect((await run(ref).expect(400)).body).toEqual({ message: { base: [`You do not have sufficient permission to run a pipeline on '${ref}'.`] } })
+  await run('free').expect(201)
+  for (const ref of ['main', 'v1']) await run(ref, project.creator).expect(201)
+})

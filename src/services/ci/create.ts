@@ -23,6 +23,7 @@ import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
 import { predefinedVariables } from './predefined.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
+import { targetOf } from './target.js'
 import { storedVariables } from './variables.js'
 
 /** What a pipeline is made for. */
@@ -298,16 +299,14 @@ export async function runPipeline(
 ): Promise<number> {
   const twice = variables.find(({ key }, i) => variables.findIndex((other) => other.key === key) < i)
   if (twice) throw faults([`Variables have duplicate values (${twice.key})`])
-  const repository = repositoryOf(ctx, subject.project)
-  const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
-  const target = branch ?? tag
-  const sha = target && (await repository.resolve(target))?.commit
-  if (!sha) throw faults(['Reference not found'])
+  const target = await targetOf(ctx, subject, ref)
+  if (!target) throw faults(['Reference not found'])
+  if (target.refusal !== null) throw faults([target.refusal])
   const id = await createPipeline(ctx, caller, subject, {
     source,
     ref,
-    tag: branch === null,
-    sha,
+    tag: target.tag,
+    sha: target.sha,
     before_sha: null,
     variables,
     made_by: null,

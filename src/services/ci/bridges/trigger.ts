@@ -12,7 +12,6 @@ import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-
 import type { JobTrigger, Variable } from '../../../rules/ci/types.js'
 import { unsealed } from '../../core/unsealed.js'
 import { getUser } from '../../identity/users.js'
-import { mayMergeInto, mayPushTo, protectionsOf, reaches } from '../../repository/protection.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import { advance, lockJobs } from '../builds/advance.js'
 import { canceling, mirroring, triggering } from '../builds/later.js'
@@ -21,6 +20,7 @@ import { endBuild } from '../builds/report.js'
 import { createPipeline, type NewPipeline, pipelineVariablePurpose, runsJobs } from '../create.js'
 import { announce } from '../events.js'
 import { predefinedVariables } from '../predefined.js'
+import { targetOf } from '../target.js'
 import { storedVariables } from '../variables.js'
 import { childConfig } from './config.js'
 
@@ -171,17 +171,10 @@ async function other(
   const known = ancestors.filter(({ source }) => source !== 'parent_pipeline').map((each) => JSON.stringify([each.project, each.ref, each.source]))
   if (new Set(known).size < known.length) throw new Refusal('pipeline_loop_detected')
   const ref = branch || project.default_branch
-  const repository = repositoryOf(ctx, project)
-  const [head, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
-  const found = head ?? tag
-  const sha = found && (await repository.resolve(found))?.commit
-  if (!sha) throw new Refusal('downstream_pipeline_creation_failed', 'Reference not found')
-  const protections = await protectionsOf(ctx, project.id)
-  const may = head
-    ? mayPushTo(subject, protections, ref) || mayMergeInto(subject, protections, ref)
-    : reaches(subject, protections.createTagLevel(ref))
-  if (!may) throw new Refusal('insufficient_bridge_permissions', `You do not have sufficient permission to run a pipeline on '${ref}'.`)
-  return { subject, given: { source: 'pipeline', ref, tag: head === null, sha, before_sha: null, inputs: trigger.inputs } }
+  const target = await targetOf(ctx, subject, ref)
+  if (!target) throw new Refusal('downstream_pipeline_creation_failed', 'Reference not found')
+  if (target.refusal !== null) throw new Refusal('insufficient_bridge_permissions', target.refusal)
+  return { subject, given: { source: 'pipeline', ref, tag: target.tag, sha: target.sha, before_sha: null, inputs: trigger.inputs } }
 }
 
 /** The variables of the job, as a runner would get them, and those of them that the pipeline gets (CI-303). */
