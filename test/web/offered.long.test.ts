@@ -187,6 +187,9 @@ const NOT_SENT = new Set(['POST P/-/hooks/:hook_id/test', 'POST P/-/replace/*', 
 
 /** Stand on pages of a project in another state alone, or are sent by scripts; their tests are those of their pages. */
 const SELDOM = [
+  'DELETE P/-/job_token_scope/group/:allowed',
+  'DELETE P/-/job_token_scope/project/:allowed',
+  'POST P/-/environments/:environment_id/stop',
   'DELETE P/-/runners/:runner_id',
   'POST P/-/runners/:runner_id/pause',
   'POST P/-/runners/:runner_id/resume',
@@ -244,6 +247,7 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   'project[namespace]': group,
   'deploy_key[key]': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl one',
   'member[usernames]': stranger.username,
+  'allowed[path]': elsewhere.fullPath,
 })
 
 /** A form as somebody fills it who types into every field that has to be filled. */
