@@ -40,7 +40,10 @@ async function aStoppedService(name: string, environment: Record<string, string>
   return dataDir
 }
 const valueOn = (dataDir: string, environment: Record<string, string> = {}) =>
-  withService(dataDir, environment, async (url) => (await call(url, 'GET', '/projects/1/variables'))?.body)
+  withService(dataDir, environment, async (url) => {
+    const variables: { key: string; value: string | null }[] = (await call(url, 'GET', '/projects/1/variables'))?.body
+    return variables.map(({ key, value }) => ({ key, value }))
+  })
 const KEPT = [{ key: 'KEY', value: 'kept' }]
 
 describe('a wrong key', () => {
