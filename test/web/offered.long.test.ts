@@ -247,7 +247,7 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   'project[namespace]': group,
   'deploy_key[key]': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl one',
   'member[usernames]': stranger.username,
-  'allowed[path]': elsewhere.fullPath,
+  'allowed[path]': group,
 })
 
 /** A form as somebody fills it who types into every field that has to be filled. */
