@@ -3,9 +3,8 @@ import type { Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { builds, commitStatuses, pipelines } from '../../db/schema/index.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { advance, lockJobs } from './builds/advance.js'
 import { cancelJobs, openJobs } from './builds/cancel.js'
-import { announce } from './events.js'
+import { changeJobs } from './builds/change.js'
 
 /** Pipelines that one newer pipeline cancels at most. */
 const MAX_CANCELED = 100
@@ -43,10 +42,9 @@ export async function cancelRedundant(ctx: Context, project: Project, { ref, tag
 }
 
 async function cancelAsItAllows(ctx: Context, id: number): Promise<void> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, id)
-    const mode = pipeline?.auto_cancel?.on_new_commit ?? 'conservative'
-    if (!pipeline || mode === 'none') return null
+  await changeJobs(ctx, id, async (tx, pipeline) => {
+    const mode = pipeline.auto_cancel?.on_new_commit ?? 'conservative'
+    if (mode === 'none') return null
     const jobs = await tx
       .select({
         id: commitStatuses.id,
@@ -61,7 +59,6 @@ async function cancelAsItAllows(ctx: Context, id: number): Promise<void> {
     const open = await openJobs(tx, pipeline)
     const stoppable = new Set(jobs.flatMap((job) => (job.interruptible ? [job.id] : [])))
     await cancelJobs(ctx, tx, mode === 'conservative' ? open : open.filter((job) => stoppable.has(job)))
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+    return true
   })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
 }

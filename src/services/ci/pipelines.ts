@@ -12,7 +12,6 @@ import { builds, commitStatuses, mergeRequests, pipelines, users } from '../../d
 import { batchStatement, statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { type Oid, ZERO } from '../../git/types.js'
-import { enqueue } from '../../jobs/enqueue.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { compositeStatus, type StateOfJob } from '../../rules/ci/states.js'
 import { PIPELINE_STATES, type PipelineState } from '../../rules/pipeline-states.js'
@@ -20,10 +19,8 @@ import { nextIid } from '../core/iids.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { advance, lockJobs } from './builds/advance.js'
-import { cancelJobs, openJobs } from './builds/cancel.js'
-import { canceling } from './builds/later.js'
-import { announce } from './events.js'
+import { cancelAll } from './builds/cancel.js'
+import { changeJobs } from './builds/change.js'
 import { promptGroups } from './resource-groups/groups.js'
 
 export interface PipelineBasicRecord {
@@ -390,14 +387,12 @@ export async function latestPipeline(ctx: Context, { project }: ProjectSubject, 
  * Cancels all unfinished jobs and statuses of a pipeline, including replaced ones (PL-12). A finished one is not changed.
  */
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, id)
-    if (pipeline?.project_id !== subject.project.id) throw notFound()
-    await cancelJobs(ctx, tx, await openJobs(tx, pipeline))
-    await enqueue(tx, canceling, { pipeline: id }, { key: `pipeline ${id}` })
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+  const changed = await changeJobs(ctx, id, async (tx, pipeline) => {
+    if (pipeline.project_id !== subject.project.id) return null
+    await cancelAll(ctx, tx, pipeline)
+    return true
   })
-  await announce(ctx, changed.pipeline, changed.status)
+  if (!changed) throw notFound()
   return getPipeline(ctx, subject, id)
 }
 

@@ -6,11 +6,10 @@ import { enqueue, enqueueAll } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { revive } from '../builds/actions.js'
-import { advance, lockJobs } from '../builds/advance.js'
-import { cancelJobs, openJobs } from '../builds/cancel.js'
+import { cancelAll } from '../builds/cancel.js'
+import { changeJobs } from '../builds/change.js'
 import { canceling, mirroring, triggering } from '../builds/later.js'
 import { endBuild } from '../builds/report.js'
-import { announce } from '../events.js'
 
 /** Jobs that one run of the sweep looks at. */
 const BATCH = 500
@@ -30,11 +29,10 @@ export const mirrorPipeline = defineJob({
       .innerJoin(builds, eq(builds.job_id, commitStatuses.id))
       .where(eq(pipelines.id, id))
     if (!known?.definition.trigger?.strategy) return
-    const changed = await ctx.db.transaction(async (tx) => {
-      const pipeline = await lockJobs(tx, known.pipeline)
+    await changeJobs(ctx, known.pipeline, async (tx, pipeline) => {
       const [downstream] = await tx.select({ status: pipelines.status }).from(pipelines).where(eq(pipelines.id, id))
       const [job] = await tx.select().from(commitStatuses).where(eq(commitStatuses.id, known.bridge))
-      if (!pipeline || !downstream || !job?.latest || job.status === 'canceled') return null
+      if (!downstream || !job?.latest || job.status === 'canceled') return null
       const status = mirrored(downstream.status)
       if (job.status === status || (job.status === 'pending' && status === 'running')) return null
       const goesOn = status === 'running'
@@ -42,9 +40,8 @@ export const mirrorPipeline = defineJob({
       await tx.update(commitStatuses).set(columns).where(eq(commitStatuses.id, job.id))
       // the pipeline was retried: what was skipped behind the job waits again
       if (goesOn) await revive(tx, pipeline, [job])
-      return { pipeline, status: await advance(ctx, tx, pipeline) }
+      return true
     })
-    if (changed) await announce(ctx, changed.pipeline, changed.status)
   },
 })
 
@@ -55,20 +52,13 @@ export const cancelChildren = defineJob({
     const parent = of.job === undefined ? sql`s.pipeline_id = ${of.pipeline}` : sql`s.id = ${of.job}`
     const { rows } = await ctx.db.write.execute<{ id: string }>(sql`select p.id from ${commitStatuses} s join ${pipelines} p on p.bridge_id = s.id
       where ${parent} and s.kind = 'bridge' and p.source = 'parent_pipeline' and p.status not in ('success', 'failed', 'canceled', 'skipped')`)
-    for (const { id } of rows) await cancelById(ctx, Number(id))
+    for (const { id } of rows)
+      await changeJobs(ctx, Number(id), async (tx, pipeline) => {
+        await cancelAll(ctx, tx, pipeline)
+        return true
+      })
   },
 })
-
-async function cancelById(ctx: Context, id: number): Promise<void> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, id)
-    if (!pipeline) return null
-    await cancelJobs(ctx, tx, await openJobs(tx, pipeline))
-    await enqueue(tx, canceling, { pipeline: id }, { key: `pipeline ${id}` })
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
-  })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
-}
 
 /** Every minute: goes on with jobs that trigger pipelines, where that was lost, or their pipeline was deleted (CI-305). */
 export const sweepBridges = defineJob({

@@ -7,9 +7,9 @@ import { builds, commitStatuses, type pipelines, traceChunks } from '../../../db
 import { forbidden, notFound, refused } from '../../../failures.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
-import { announce } from '../events.js'
-import { advance, enqueueBuilds, lockJobs } from './advance.js'
+import { enqueueBuilds } from './advance.js'
 import { cancelJobs, OPEN } from './cancel.js'
+import { changeJobs } from './change.js'
 import { copyJob } from './report.js'
 
 type Locked = {
@@ -26,19 +26,16 @@ async function change(ctx: Context, { project }: ProjectSubject, id: number, wor
     .from(commitStatuses)
     .where(and(eq(commitStatuses.project_id, project.id), eq(commitStatuses.id, id)))
   if (!known) throw notFound()
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, known.pipeline)
+  const shown = await changeJobs(ctx, known.pipeline, async (tx, pipeline) => {
     const [row] = await tx
       .select({ job: commitStatuses, build: builds })
       .from(commitStatuses)
       .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
       .where(eq(commitStatuses.id, id))
-    if (!pipeline || !row) throw notFound()
-    const shown = await work({ tx, pipeline, ...row })
-    return { pipeline, shown, status: await advance(ctx, tx, pipeline) }
+    return row ? work({ tx, pipeline, ...row }) : null
   })
-  await announce(ctx, changed.pipeline, changed.status)
-  return changed.shown
+  if (shown === null) throw notFound()
+  return shown
 }
 
 const ENDED: PipelineState[] = ['success', 'failed', 'canceled']
@@ -118,9 +115,8 @@ export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn
 
 /** Adds other attempts of all jobs of a pipeline that failed or were canceled (CI-124). */
 export async function retryPipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, id: number): Promise<void> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, id)
-    if (pipeline?.project_id !== project.id) throw notFound()
+  const changed = await changeJobs(ctx, id, async (tx, pipeline) => {
+    if (pipeline.project_id !== project.id) return null
     const failed = await tx
       .select({ id: commitStatuses.id, stage_index: commitStatuses.stage_index })
       .from(commitStatuses)
@@ -133,7 +129,7 @@ export async function retryPipeline(ctx: Context, { project }: ProjectSubject, c
       )
     for (const job of failed) await copyJob(ctx, tx, pipeline, job.id, { user: caller.user.id })
     if (failed.length > 0) await revive(tx, pipeline, failed)
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+    return true
   })
-  await announce(ctx, changed.pipeline, changed.status)
+  if (!changed) throw notFound()
 }

@@ -2,7 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { builds, commitStatuses, pendingBuilds, type pipelines } from '../../../db/schema/index.js'
-import { enqueueAll } from '../../../jobs/enqueue.js'
+import { enqueue, enqueueAll } from '../../../jobs/enqueue.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { canceling } from './later.js'
 
@@ -35,3 +35,9 @@ export const openJobs = async (tx: Transaction, { id, project_id }: Pick<typeof 
       .from(commitStatuses)
       .where(and(eq(commitStatuses.project_id, project_id), eq(commitStatuses.pipeline_id, id), inArray(commitStatuses.status, OPEN)))
   ).map(({ id: job }) => job)
+
+/** Cancels all of a locked pipeline that has not ended, and its child pipelines. */
+export async function cancelAll(ctx: Pick<Context, 'now'>, tx: Transaction, pipeline: typeof pipelines.$inferSelect): Promise<void> {
+  await cancelJobs(ctx, tx, await openJobs(tx, pipeline))
+  await enqueue(tx, canceling, { pipeline: pipeline.id }, { key: `pipeline ${pipeline.id}` })
+}

@@ -3,9 +3,8 @@ import type { Context } from '../../../context.js'
 import { builds, commitStatuses, namespaceAncestry, pendingBuilds, projects, runnerProjects } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
 import { digestOf, newSecret } from '../../../lib/crypto/secret.js'
-import { announce } from '../events.js'
 import type { Runner } from '../runners/runners.js'
-import { advance, lockJobs } from './advance.js'
+import { changeJobs } from './change.js'
 
 /** Seconds that a job may run where neither it nor the runner says so. */
 const DEFAULT_TIMEOUT_S = 3_600
@@ -82,15 +81,7 @@ export async function takeBuild(ctx: Context, runner: Runner): Promise<TakenBuil
       .where(eq(builds.job_id, job))
     return { job, pipeline: Number(found.pipeline_id), token, timeout }
   })
-  if (taken) await advanceNow(ctx, taken.pipeline)
+  // the state of the pipeline follows
+  if (taken) await changeJobs(ctx, taken.pipeline, async () => true)
   return taken
-}
-
-/** Brings the state of a pipeline up to date with its jobs. */
-export async function advanceNow(ctx: Context, pipelineId: number): Promise<void> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, pipelineId)
-    return pipeline && { pipeline, status: await advance(ctx, tx, pipeline) }
-  })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
 }

@@ -5,9 +5,9 @@ import { builds, commitStatuses, pendingBuilds, type pipelines } from '../../../
 import type { PlannedJob } from '../../../rules/ci/types.js'
 import { lateAddress } from '../environments/address.js'
 import { copyDeployment, stoppedByJob } from '../environments/of-jobs.js'
-import { announce } from '../events.js'
-import { advance, enqueueBuilds, lockJobs } from './advance.js'
+import { enqueueBuilds } from './advance.js'
 import { cancelJobs, openJobs } from './cancel.js'
+import { changeJobs } from './change.js'
 import { coverageOf } from './coverage.js'
 import { notRunning, type RunningBuild } from './running.js'
 
@@ -54,9 +54,7 @@ export async function reportEnd(ctx: Context, build: RunningBuild, end: BuildEnd
 export async function endBuild(ctx: Context, pipelineId: number, job: number, end: BuildEnd & { coverage?: number | null }): Promise<void> {
   const now = ctx.now()
   const reason = end.state === 'failed' ? (REASONS.has(end.failure_reason ?? '') ? (end.failure_reason as string) : 'unknown_failure') : null
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, pipelineId)
-    if (!pipeline) return null
+  await changeJobs(ctx, pipelineId, async (tx, pipeline) => {
     const [row] = await tx
       .select({ status: commitStatuses.status, definition: builds.definition, retries: builds.retries })
       .from(commitStatuses)
@@ -85,9 +83,8 @@ export async function endBuild(ctx: Context, pipelineId: number, job: number, en
       await copyJob(ctx, tx, pipeline, job, { retries: row.retries + 1 })
     else if (reason !== null && !allowed && !row.definition.allow_failure && pipeline.auto_cancel?.on_job_failure === 'all')
       await cancelJobs(ctx, tx, await openJobs(tx, pipeline))
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+    return true
   })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
 }
 
 /** Whether a job that failed is tried again by itself. */

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import type { Context } from '../../../context.js'
 import { builds, commitStatuses, pendingBuilds } from '../../../db/schema/index.js'
 import { defineJob } from '../../../jobs/kinds.js'
-import { announce } from '../events.js'
-import { advance, enqueueBuilds, lockJobs } from './advance.js'
+import { enqueueBuilds } from './advance.js'
+import { changeJobs } from './change.js'
 import { endBuild } from './report.js'
 
 /** Jobs that one run of a sweep looks at. */
@@ -64,9 +64,7 @@ const unheard = (ctx: Pick<Context, 'now'>) =>
   sql`(${lt(builds.seen_at, ago(ctx, LOST_S))} and ${eq(builds.seen_at, commitStatuses.started_at)} and ${eq(builds.trace_size, 0)})`
 
 async function waitAgain(ctx: Context, pipelineId: number, job: number): Promise<void> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, pipelineId)
-    if (!pipeline) return null
+  await changeJobs(ctx, pipelineId, async (tx, pipeline) => {
     const returned = await tx
       .update(builds)
       .set({ runner_id: null, digest: null, timeout: null, seen_at: null, masks: null })
@@ -76,9 +74,8 @@ async function waitAgain(ctx: Context, pipelineId: number, job: number): Promise
     if (returned.length === 0) return null
     await tx.update(commitStatuses).set({ status: 'pending', started_at: null }).where(eq(commitStatuses.id, job))
     await enqueueBuilds(tx, pipeline, [job])
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+    return true
   })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
 }
 
 /** Every few seconds: begins delayed jobs whose time has come (CI-126). */
@@ -99,9 +96,7 @@ export const startDelayed = defineJob({
 })
 
 async function startNow(ctx: Context, pipelineId: number, job: number): Promise<void> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, pipelineId)
-    if (!pipeline) return null
+  await changeJobs(ctx, pipelineId, async (tx, pipeline) => {
     const started = await tx
       .update(commitStatuses)
       .set({ status: 'pending', queued_at: ctx.now() })
@@ -109,7 +104,6 @@ async function startNow(ctx: Context, pipelineId: number, job: number): Promise<
       .returning({ id: commitStatuses.id })
     await tx.update(builds).set({ scheduled_at: null }).where(eq(builds.job_id, job))
     if (started.length > 0) await enqueueBuilds(tx, pipeline, [job])
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+    return true
   })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
 }

@@ -5,9 +5,9 @@ import { builds, commitStatuses, resourceGroups } from '../../../db/schema/index
 import { enqueueAll } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import type { ProcessMode } from '../../../rules/ci/resource-groups.js'
-import { advance, enqueueBuilds, lockJobs } from '../builds/advance.js'
+import { enqueueBuilds } from '../builds/advance.js'
+import { changeJobs } from '../builds/change.js'
 import { assigning } from '../builds/later.js'
-import { announce } from '../events.js'
 import { isFree } from './groups.js'
 
 /** How often one run looks for another job, if the one that it found has gone meanwhile. */
@@ -55,22 +55,20 @@ async function nextOf(ctx: Context, group: number): Promise<Next | null> {
 
 /** Whether the job has got the resource, or nobody needs to give it any more. */
 async function give(ctx: Context, group: number, { job, pipeline: id }: Next): Promise<boolean> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, id)
+  const given = await changeJobs(ctx, id, async (tx, pipeline) => {
     const { rows: free } = await tx.execute(sql`select 1 from ${resourceGroups} g where g.id = ${group} and ${isFree} for update of g`)
-    if (!pipeline || free.length === 0) return null
-    const given = await tx
+    if (free.length === 0) return null
+    const changed = await tx
       .update(commitStatuses)
       .set({ status: 'pending', queued_at: ctx.now() })
       .where(and(eq(commitStatuses.id, job), eq(commitStatuses.status, 'waiting_for_resource')))
       .returning({ id: commitStatuses.id })
-    if (given.length === 0) return null
+    if (changed.length === 0) return null
     await tx.update(resourceGroups).set({ job_id: job }).where(eq(resourceGroups.id, group))
     await enqueueBuilds(tx, pipeline, [job], { hasResource: true })
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+    return true
   })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
-  return changed !== null
+  return given !== null
 }
 
 /** Every minute: gives free resources to jobs that wait for them, where that was not done (CI-291). */
