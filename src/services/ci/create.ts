@@ -24,7 +24,7 @@ import { configurationPath, includeResolver, pathsOf, readOwnFile } from './incl
 import { predefinedVariables } from './predefined.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { targetOf } from './target.js'
-import { storedVariables } from './variables.js'
+import { pipelineVariablePurpose, storedVariables } from './variables.js'
 
 /** What a pipeline is made for. */
 export interface NewPipeline {
@@ -184,9 +184,6 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
     return null
   }
 }
-
-/** Binds the encrypted value of a variable to its pipeline and key. */
-export const pipelineVariablePurpose = (pipeline: number, key: string) => `pipeline ${pipeline} variable ${key}`
 
 /** It becomes the head pipeline of merge requests of its branch whose head is its commit (ST-21, PL-6). */
 const becomeHead = (tx: Transaction, { id, project_id, ref, sha, tag }: typeof pipelines.$inferSelect) =>

@@ -1,8 +1,9 @@
-import { asc, sql } from 'drizzle-orm'
+import { asc, eq, sql } from 'drizzle-orm'
 import type { Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { namespaceAncestry, variables } from '../../db/schema/index.js'
-import type { ScopedVariable } from '../../rules/ci/types.js'
+import { namespaceAncestry, pipelineVariables, variables } from '../../db/schema/index.js'
+import { isInScope } from '../../rules/ci/environment-scope.js'
+import type { ScopedVariable, Variable } from '../../rules/ci/types.js'
 import { unsealed } from '../core/unsealed.js'
 import { sourceOfVariable, variablePurpose } from '../projects/variables.js'
 
@@ -32,4 +33,30 @@ export async function storedVariables(ctx: Context, project: Project, isProtecte
     const value = unsealed(ctx, sealed, variablePurpose(sourceOfVariable(variable), key))
     return value === null ? [] : [{ key, value, file, masked, raw, environment_scope }]
   })
+}
+
+/** Binds the encrypted value of a variable that a pipeline was made with to it. */
+export const pipelineVariablePurpose = (pipeline: number, key: string) => `pipeline ${pipeline} variable ${key}`
+
+/** The variables that a pipeline was made with; the value is null where it cannot be decrypted any more. */
+export async function pipelineVariablesOf(ctx: Context, pipeline: number): Promise<{ key: string; value: string | null; file: boolean }[]> {
+  const rows = await ctx.db.write
+    .select()
+    .from(pipelineVariables)
+    .where(eq(pipelineVariables.pipeline_id, pipeline))
+    .orderBy(asc(pipelineVariables.key))
+  return rows.map(({ key, sealed, file }) => ({ key, value: unsealed(ctx, sealed, pipelineVariablePurpose(pipeline, key)), file }))
+}
+
+/** What counts above the variables of the file for a job: those that are stored, and `given` with its pipeline. */
+export async function overridingVariables(
+  ctx: Context,
+  { project, pipeline, environment }: { project: Project; pipeline: { id: number; protected: boolean }; environment: string | null },
+): Promise<{ stored: Variable[]; given: Variable[] }> {
+  const stored = await storedVariables(ctx, project, pipeline.protected)
+  const given = await pipelineVariablesOf(ctx, pipeline.id)
+  return {
+    stored: stored.filter((each) => isInScope(each, environment)),
+    given: given.flatMap(({ key, value, file }) => (value === null ? [] : [{ key, value, file }])),
+  }
 }

@@ -13,8 +13,8 @@ import {
   webHooks,
 } from '../../db/schema/index.js'
 import { masksPurpose } from '../ci/builds/masking.js'
-import { pipelineVariablePurpose } from '../ci/create.js'
 import { dotenvPurpose } from '../ci/reports/dotenv.js'
+import { pipelineVariablePurpose } from '../ci/variables.js'
 import { settingPurpose } from '../core/settings.js'
 import { SECRETS } from '../core/settings-table.js'
 import { hookPurpose } from '../hooks/hooks.js'

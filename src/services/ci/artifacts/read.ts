@@ -1,5 +1,5 @@
 import { PassThrough, type Readable } from 'node:stream'
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import * as yauzl from 'yauzl'
 import { actingAs } from '../../../access/actor.js'
 import { findCallingJob } from '../../../access/jobs/job-tokens.js'
@@ -25,25 +25,26 @@ export async function artifactOf(ctx: Context, { project }: ProjectSubject, job:
   return found
 }
 
-/** The archive of a job by its name in the newest pipeline of a branch or tag that succeeded (CI-132). */
-export async function latestArchive(ctx: Context, { project }: ProjectSubject, ref: string, name: string): Promise<Artifact> {
-  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' and q.source <> 'parent_pipeline' order by q.id desc limit 1)`
+/** The archive of the newest job of a project with a name that is the latest of its pipeline; `where` is about `commit_statuses`. */
+export async function archiveNamed(ctx: Context, project: number, name: string, where: SQL): Promise<Artifact | null> {
   const [found] = await ctx.db.write
     .select({ artifact: artifacts })
     .from(artifacts)
     .innerJoin(commitStatuses, eq(commitStatuses.id, artifacts.job_id))
     .where(
-      and(
-        eq(artifacts.project_id, project.id),
-        eq(artifacts.file_type, 'archive'),
-        eq(commitStatuses.name, name),
-        sql`${commitStatuses.latest} and ${commitStatuses.pipeline_id} = ${newest}`,
-      ),
+      and(eq(artifacts.project_id, project), eq(artifacts.file_type, 'archive'), eq(commitStatuses.name, name), sql`${commitStatuses.latest}`, where),
     )
     .orderBy(desc(artifacts.id))
     .limit(1)
+  return found?.artifact ?? null
+}
+
+/** The archive of a job by its name in the newest pipeline of a branch or tag that succeeded (CI-132). */
+export async function latestArchive(ctx: Context, { project }: ProjectSubject, ref: string, name: string): Promise<Artifact> {
+  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' and q.source <> 'parent_pipeline' order by q.id desc limit 1)`
+  const found = await archiveNamed(ctx, project.id, name, eq(commitStatuses.pipeline_id, newest))
   if (!found) throw notFound()
-  return found.artifact
+  return found
 }
 
 /** The bytes of a stored file; 404 if they are gone. */

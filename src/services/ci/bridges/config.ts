@@ -1,12 +1,12 @@
 import { buffer } from 'node:stream/consumers'
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { artifacts, commitStatuses } from '../../../db/schema/index.js'
+import { commitStatuses } from '../../../db/schema/index.js'
 import { Failure } from '../../../failures.js'
 import { MAX_FILE_BYTES } from '../../../rules/ci/limits.js'
 import type { IncludeAnswer, IncludeResolver, JobTrigger, TriggerInclude } from '../../../rules/ci/types.js'
-import { entryOf } from '../artifacts/read.js'
+import { archiveNamed, entryOf } from '../artifacts/read.js'
 
 /** The configuration of a child pipeline: a text, and files that stand in no repository. */
 export interface ChildConfig {
@@ -45,24 +45,10 @@ async function artifactAnswer(
   { path, job }: Extract<TriggerInclude, { kind: 'artifact' }>,
 ): Promise<IncludeAnswer> {
   const missing = { failure: `File \`${path}\` from artifacts of job \`${job}\` could not be read!` }
-  const [found] = await ctx.db.write
-    .select({ artifact: artifacts })
-    .from(artifacts)
-    .innerJoin(commitStatuses, eq(commitStatuses.id, artifacts.job_id))
-    .where(
-      and(
-        eq(commitStatuses.project_id, project.id),
-        eq(commitStatuses.pipeline_id, pipeline),
-        eq(commitStatuses.name, job),
-        eq(artifacts.file_type, 'archive'),
-        sql`${commitStatuses.latest}`,
-      ),
-    )
-    .orderBy(desc(artifacts.id))
-    .limit(1)
+  const found = await archiveNamed(ctx, project.id, job, eq(commitStatuses.pipeline_id, pipeline))
   if (!found) return missing
   try {
-    const { stream, size } = await entryOf(ctx, found.artifact, path.replace(/^\//, ''))
+    const { stream, size } = await entryOf(ctx, found, path.replace(/^\//, ''))
     if (size > MAX_FILE_BYTES) {
       stream.destroy()
       return { failure: `File \`${path}\` from artifacts of job \`${job}\` is too large!` }

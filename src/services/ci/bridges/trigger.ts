@@ -1,27 +1,24 @@
-import { asc, eq, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { actingAs, actorOf, type SignedIn } from '../../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { commitStatuses, pipelines, pipelineVariables } from '../../../db/schema/index.js'
+import { commitStatuses, pipelines } from '../../../db/schema/index.js'
 import { Failure, failureText, nullOnFailure } from '../../../failures.js'
 import type { Oid } from '../../../git/types.js'
 import { enqueue } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
-import { isInScope } from '../../../rules/ci/environment-scope.js'
 import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
 import type { JobTrigger, Variable } from '../../../rules/ci/types.js'
-import { unsealed } from '../../core/unsealed.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
-import { advance, lockJobs } from '../builds/advance.js'
+import { changeJobs } from '../builds/change.js'
 import { canceling, mirroring, triggering } from '../builds/later.js'
 import { type BuildRecord, loadBuild } from '../builds/payload.js'
 import { endBuild } from '../builds/report.js'
-import { createPipeline, type NewPipeline, pipelineVariablePurpose, runsJobs } from '../create.js'
-import { announce } from '../events.js'
+import { createPipeline, type NewPipeline, runsJobs } from '../create.js'
 import { predefinedVariables } from '../predefined.js'
 import { targetOf } from '../target.js'
-import { storedVariables } from '../variables.js'
+import { overridingVariables } from '../variables.js'
 import { childConfig } from './config.js'
 
 /** Child pipelines may have child pipelines, and no deeper (CI-304). */
@@ -79,9 +76,7 @@ async function refuse(ctx: Context, { job, pipeline }: BuildRecord, { reason, te
 
 /** The job has the state of the pipeline from now on. */
 async function wait(ctx: Context, { job, pipeline: { id } }: BuildRecord): Promise<void> {
-  const changed = await ctx.db.transaction(async (tx) => {
-    const pipeline = await lockJobs(tx, id)
-    if (!pipeline) return null
+  await changeJobs(ctx, id, async (tx) => {
     const now = ctx.now()
     await tx
       .update(commitStatuses)
@@ -90,9 +85,8 @@ async function wait(ctx: Context, { job, pipeline: { id } }: BuildRecord): Promi
     const [downstream] = await tx.select({ id: pipelines.id }).from(pipelines).where(eq(pipelines.bridge_id, job.id))
     // it may have ended already
     if (downstream) await enqueue(tx, mirroring, { pipeline: downstream.id }, { key: String(downstream.id) })
-    return { pipeline, status: await advance(ctx, tx, pipeline) }
+    return true
   })
-  if (changed) await announce(ctx, changed.pipeline, changed.status)
 }
 
 /** The job was canceled while its pipeline was made. */
@@ -182,22 +176,14 @@ async function variablesOf(ctx: Context, { job, build, pipeline, project }: Buil
   const { trigger, variables: own } = build.definition
   const commit = await repositoryOf(ctx, project).commit(pipeline.sha as Oid)
   if (!commit) throw new Refusal('downstream_pipeline_creation_failed', 'Commit not found')
-  const rows = await ctx.db.write
-    .select()
-    .from(pipelineVariables)
-    .where(eq(pipelineVariables.pipeline_id, pipeline.id))
-    .orderBy(asc(pipelineVariables.key))
-  const given = rows.flatMap(({ key, sealed, file }): Variable[] => {
-    const value = unsealed(ctx, sealed, pipelineVariablePurpose(pipeline.id, key))
-    return value === null ? [] : [{ key, value, file }]
-  })
+  const { stored, given } = await overridingVariables(ctx, { project, pipeline, environment: build.definition.environment?.name ?? null })
   const all: Variable[] = [
     ...predefinedVariables(ctx, { ...pipeline, project, commit, user: caller.user, pipeline }),
     { key: 'CI_JOB_ID', value: String(job.id) },
     { key: 'CI_JOB_NAME', value: job.name },
     { key: 'CI_JOB_STAGE', value: job.stage },
     ...own,
-    ...(await storedVariables(ctx, project, pipeline.protected)).filter((each) => isInScope(each, build.definition.environment?.name ?? null)),
+    ...stored,
     ...given,
     ...build.variables,
   ]

@@ -1,12 +1,12 @@
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import { getProjectFor } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { artifacts, type builds, commitStatuses, pipelines } from '../../../db/schema/index.js'
+import { type builds, commitStatuses, pipelines } from '../../../db/schema/index.js'
 import { nullOnFailure } from '../../../failures.js'
 import { numericId } from '../../../lib/numeric-id.js'
 import type { ExternalNeed } from '../../../rules/ci/types.js'
-import { type Artifact, latestArchive } from '../artifacts/read.js'
+import { type Artifact, archiveNamed, latestArchive } from '../artifacts/read.js'
 
 /** The job that needs. */
 interface Needing {
@@ -58,21 +58,6 @@ async function ofProject(
 async function ofPipeline(ctx: Context, { pipeline }: Needing, { job }: ExternalNeed, given: string): Promise<Artifact | null> {
   const id = numericId(given)
   if (id === null) return null
-  const [found] = await ctx.db.write
-    .select({ artifact: artifacts })
-    .from(artifacts)
-    .innerJoin(commitStatuses, eq(commitStatuses.id, artifacts.job_id))
-    .innerJoin(pipelines, eq(pipelines.id, commitStatuses.pipeline_id))
-    .where(
-      and(
-        eq(artifacts.project_id, pipeline.project_id),
-        eq(artifacts.file_type, 'archive'),
-        eq(commitStatuses.name, job),
-        eq(pipelines.id, id),
-        sql`${commitStatuses.latest} and ${commitStatuses.status} = 'success' and coalesce(${pipelines.root_id}, ${pipelines.id}) = ${pipeline.root_id ?? pipeline.id}`,
-      ),
-    )
-    .orderBy(desc(artifacts.id))
-    .limit(1)
-  return found?.artifact ?? null
+  const related = sql`(select q.id from ${pipelines} q where q.id = ${id} and coalesce(q.root_id, q.id) = ${pipeline.root_id ?? pipeline.id})`
+  return archiveNamed(ctx, pipeline.project_id, job, sql`${commitStatuses.status} = 'success' and ${commitStatuses.pipeline_id} = ${related}`)
 }

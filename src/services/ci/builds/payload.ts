@@ -1,23 +1,21 @@
-import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, asc, eq } from 'drizzle-orm'
 import { actingAs, actorOf } from '../../../access/actor.js'
 import { fullPathOf, type Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
-import { artifacts, builds, commitStatuses, namespaces, pipelines, pipelineVariables, projects } from '../../../db/schema/index.js'
+import { artifacts, builds, commitStatuses, namespaces, pipelines, projects } from '../../../db/schema/index.js'
 import { type Oid, ZERO } from '../../../git/types.js'
-import { isInScope } from '../../../rules/ci/environment-scope.js'
 import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
 import { releaseScript } from '../../../rules/ci/release-script.js'
 import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
-import { unsealed } from '../../core/unsealed.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
-import { pipelineVariablePurpose } from '../create.js'
 import { environmentVariables, recordAddress } from '../environments/of-jobs.js'
 import { predefinedVariables } from '../predefined.js'
-import { dotenvFor, namesOfDependencies } from '../reports/dotenv.js'
+import { dotenvFor } from '../reports/dotenv.js'
 import type { Runner } from '../runners/runners.js'
-import { storedVariables } from '../variables.js'
+import { overridingVariables } from '../variables.js'
 import { cachesOf } from './caches.js'
+import { isDependencyOf } from './dependencies.js'
 import { externalDependencies } from './external-needs.js'
 import { canMask, keepMasks } from './masking.js'
 import type { TakenBuild } from './queue.js'
@@ -90,21 +88,8 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     { key: 'CI_REPOSITORY_URL', value: base.href },
     { key: 'CI_REGISTRY_PASSWORD', value: taken.token, masked: true },
   ]
-  const environment = definition.environment?.name ?? null
-  const stored = (await storedVariables(ctx, project, pipeline.protected)).filter((each) => isInScope(each, environment))
-  const given = await ctx.db.write
-    .select()
-    .from(pipelineVariables)
-    .where(eq(pipelineVariables.pipeline_id, pipeline.id))
-    .orderBy(asc(pipelineVariables.key))
-  const overriding: Variable[] = [
-    ...stored,
-    ...given.flatMap(({ key, sealed, file }) => {
-      const value = unsealed(ctx, sealed, pipelineVariablePurpose(pipeline.id, key))
-      return value === null ? [] : [{ key, value, file }]
-    }),
-    ...build.variables,
-  ]
+  const { stored, given } = await overridingVariables(ctx, { project, pipeline, environment: definition.environment?.name ?? null })
+  const overriding = [...stored, ...given, ...build.variables]
   const dotenv = await dotenvFor(ctx, job, definition)
   const hidden = new Set([...secret, ...dotenv, ...overriding].map(({ key }) => key))
   const all = expandEach([...valuesOf([...predefined, ...secret, ...definition.variables, ...dotenv, ...overriding]).values()])
@@ -256,20 +241,11 @@ function artifactsOf({ artifacts: given }: PlannedJob, expand: (text: string) =>
 
 /** The jobs whose archives the runner downloads before it begins, which it may read with the job's own token. */
 async function dependenciesOf(ctx: Context, { job, build: { definition } }: BuildRecord, token: string): Promise<object[]> {
-  const named = namesOfDependencies(definition)
-  if (named?.length === 0) return []
   const rows = await ctx.db.write
     .select({ id: commitStatuses.id, name: commitStatuses.name, filename: artifacts.filename, size: artifacts.size })
     .from(commitStatuses)
     .innerJoin(artifacts, and(eq(artifacts.job_id, commitStatuses.id), eq(artifacts.file_type, 'archive')))
-    .where(
-      and(
-        eq(commitStatuses.project_id, job.project_id),
-        eq(commitStatuses.pipeline_id, job.pipeline_id),
-        sql`${commitStatuses.latest}`,
-        named ? inArray(commitStatuses.name, named) : lt(commitStatuses.stage_index, job.stage_index),
-      ),
-    )
+    .where(isDependencyOf(job, definition))
     .orderBy(asc(commitStatuses.id))
   return rows.map(({ id, name, filename, size }) => ({ id, name, token, artifacts_file: { filename, size } }))
 }

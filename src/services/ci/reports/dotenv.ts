@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull, lt, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { builds, commitStatuses } from '../../../db/schema/index.js'
@@ -7,6 +7,7 @@ import { gunzipMembers } from '../../../lib/gzip-members.js'
 import { MAX_DOTENV, readDotenv } from '../../../rules/ci/reports/dotenv.js'
 import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
 import { unsealed } from '../../core/unsealed.js'
+import { isDependencyOf } from '../builds/dependencies.js'
 
 /** Binds the encrypted variables that a job leaves to it. */
 export const dotenvPurpose = (job: number) => `job ${job} dotenv`
@@ -34,26 +35,13 @@ export const keepDotenv = async (ctx: Context, tx: Transaction, job: number, var
     .set({ dotenv: ctx.encryption.seal(JSON.stringify(variables), dotenvPurpose(job)) })
     .where(eq(builds.job_id, job)))
 
-/** Names of the jobs whose files a job gets; null: of all jobs of earlier stages. */
-export const namesOfDependencies = ({ dependencies, needs }: PlannedJob): string[] | null =>
-  dependencies ?? needs?.flatMap(({ job, artifacts }) => (artifacts ? [job] : [])) ?? null
-
 /** The variables that earlier jobs have left to a job, those of later ones last (CI-252). */
 export async function dotenvFor(ctx: Context, job: typeof commitStatuses.$inferSelect, definition: PlannedJob): Promise<Variable[]> {
-  const named = namesOfDependencies(definition)
-  if (named?.length === 0) return []
   const rows = await ctx.db.write
     .select({ id: builds.job_id, dotenv: builds.dotenv })
     .from(commitStatuses)
     .innerJoin(builds, and(eq(builds.job_id, commitStatuses.id), isNotNull(builds.dotenv)))
-    .where(
-      and(
-        eq(commitStatuses.project_id, job.project_id),
-        eq(commitStatuses.pipeline_id, job.pipeline_id),
-        sql`${commitStatuses.latest}`,
-        named ? inArray(commitStatuses.name, named) : lt(commitStatuses.stage_index, job.stage_index),
-      ),
-    )
+    .where(isDependencyOf(job, definition))
     .orderBy(asc(commitStatuses.stage_index), asc(commitStatuses.id))
   return rows.flatMap((row) => unsealedDotenv(ctx, row))
 }

@@ -1,5 +1,5 @@
-import type { Project } from '../../../access/rules.js'
-import { fullPathOf } from '../../../access/rules.js'
+import { buffer } from 'node:stream/consumers'
+import { fullPathOf, type Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Artifact } from '../artifacts/read.js'
 import type { ReportResult } from '../compiler.js'
@@ -15,15 +15,8 @@ export async function reportOf(
   of: 'junit' | 'cobertura',
 ): Promise<ReportResult> {
   if (size > MAX_STORED) return { error: 'the report is too large' }
-  const bytes = await storedBytes(ctx, oid)
-  if (!bytes) return { error: 'the report is gone' }
-  return ctx.cpu.ci.report({ of, bytes, gzip: file_format === 'gzip', project: of === 'cobertura' ? fullPathOf(project) : '' }, oid)
-}
-
-async function storedBytes(ctx: Context, oid: string): Promise<Uint8Array | null> {
   const stream = await ctx.artifacts.get(oid)
-  if (!stream) return null
-  const chunks: Buffer[] = []
-  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk)
-  return new Uint8Array(Buffer.concat(chunks))
+  if (!stream) return { error: 'the report is gone' }
+  const bytes = new Uint8Array(await buffer(stream))
+  return ctx.cpu.ci.report({ of, bytes, gzip: file_format === 'gzip', project: of === 'cobertura' ? fullPathOf(project) : '' }, oid)
 }

@@ -1,9 +1,8 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import { commitStatuses, mergeRequests, pipelineVariables, type RowImage } from '../../../db/schema/index.js'
+import { commitStatuses, mergeRequests, type RowImage } from '../../../db/schema/index.js'
 import { ZERO } from '../../../git/types.js'
 import { STAGE } from '../../../rules/pipeline-states.js'
-import { pipelineVariablePurpose } from '../../ci/create.js'
-import { unsealed } from '../../core/unsealed.js'
+import { pipelineVariablesOf } from '../../ci/variables.js'
 import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
 import { type PayloadData, projectObject, stamp, userById } from '../payload-data.js'
@@ -80,12 +79,7 @@ function attributes(pipeline: RowImage, statuses: RowImage[]) {
 
 /** Variables that the pipeline was made with, as the original sends them. */
 async function variablesOf({ ctx }: PayloadData, { id }: RowImage) {
-  const rows = await ctx.db.write
-    .select()
-    .from(pipelineVariables)
-    .where(eq(pipelineVariables.pipeline_id, Number(id)))
-    .orderBy(asc(pipelineVariables.key))
-  return rows.map(({ key, sealed }) => ({ key, value: unsealed(ctx, sealed, pipelineVariablePurpose(Number(id), key)) }))
+  return (await pipelineVariablesOf(ctx, Number(id))).map(({ key, value }) => ({ key, value }))
 }
 
 async function build(data: PayloadData, status: RowImage, facts: BuildFacts | undefined) {
