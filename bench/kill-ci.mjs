@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answers, call, query, startAgain, strike, TOKEN } from './kill.mjs'
+import { answers, call, need, query, startAgain, strike, TOKEN } from './kill.mjs'
 
 const CONFIGURATION = `
 stages: [build, test]
@@ -15,11 +15,6 @@ const JOBS = 4
 const RUNNERS = 3
 /** Milliseconds that jobs have to end after the last kill. */
 const PATIENCE = 180_000
-
-const need = (answer, status, what) => {
-  if (answer?.status !== status) throw new Error(`${what}: ${answer ? `${answer.status} ${JSON.stringify(answer.body)}` : 'no answer'}`)
-  return answer.body
-}
 
 /**
  * A runner that remembers its jobs by id, with their log, and whether their end was acknowledged. Now and then it

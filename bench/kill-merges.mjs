@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { call, repositoryOf, startService } from './kill.mjs'
+import { call, need, repositoryOf, startService } from './kill.mjs'
 
 /** Merge requests accepted concurrently. */
 const AT_ONCE = 6
@@ -17,11 +17,6 @@ function git(cwd, ...args) {
     encoding: 'utf8',
   })
   return { ok: status === 0, out: stdout.trim(), text: stdout + stderr }
-}
-
-const need = (answer, status, what) => {
-  if (answer?.status !== status) throw new Error(`${what}: ${answer ? `${answer.status} ${JSON.stringify(answer.body)}` : 'no answer'}`)
-  return answer.body
 }
 
 /**

@@ -180,7 +180,8 @@ const locks = async (url, fullPath, path, body) =>
     }),
   )
 
-const need = (answer, status, what) => {
+/** The body of an answer that must have this status. */
+export const need = (answer, status, what) => {
   if (answer?.status !== status) throw new Error(`${what}: ${answer ? `${answer.status} ${JSON.stringify(answer.body)}` : 'no answer'}`)
   return answer.body
 }

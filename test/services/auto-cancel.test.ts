@@ -1,26 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
-import { aProject, type TestProject } from '../support/factories.js'
-import { ScriptedRunner } from '../support/runner.js'
+import { ciOf } from '../support/ci.js'
+import type { TestProject } from '../support/factories.js'
 
 const t = testApp()
-
-async function withCi(yaml: string, more: Record<string, string> = {}) {
-  const project = await aProject(t.ctx, { files: { '.gitlab-ci.yml': yaml, ...more } })
-  await t.ctx.jobs.drain()
-  const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id })
-  return { project, runner }
-}
+const { withCi, push: add, get } = ciOf(t)
 
 let file = 0
-async function push(project: TestProject) {
-  await t
-    .api('post', `${project.path}/repository/commits`, project.creator)
-    .send({ branch: 'main', commit_message: 'more', actions: [{ action: 'create', file_path: `${file++}.txt`, content: 'x' }] })
-    .expect(201)
-  await t.ctx.jobs.drain()
-}
-const get = async (project: TestProject, path: string) => (await t.api('get', `${project.path}${path}`, project.creator).expect(200)).body
+const push = (project: TestProject) => add(project, { [`${file++}.txt`]: 'x' })
 /** States of pipelines, the newest first. */
 const states = async (project: TestProject) => (await get(project, '/pipelines')).map(({ status }: { status: string }) => status)
 const oldest = async (project: TestProject) => {

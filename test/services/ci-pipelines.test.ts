@@ -1,37 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../support/app.js'
+import { ciOf } from '../support/ci.js'
 import { aProject, aUser, type TestProject } from '../support/factories.js'
-import { ScriptedRunner } from '../support/runner.js'
 
 const t = testApp()
-
-/** A project whose first push has a configuration, and a runner for it alone. */
-async function withCi(yaml: string, more: Record<string, string> = {}) {
-  const project = await aProject(t.ctx, { files: { '.gitlab-ci.yml': yaml, ...more } })
-  await t.ctx.jobs.drain()
-  const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id })
-  return { project, runner }
-}
-
-async function push(project: TestProject, files: Record<string, string>, message = 'a push', branch = 'main') {
-  const actions = Object.entries(files).map(([file_path, content]) => ({ action: 'create', file_path, content }))
-  const { body } = await t
-    .api('post', `${project.path}/repository/commits`, project.creator)
-    .send({ branch, commit_message: message, actions, ...(branch !== 'main' && { start_branch: 'main' }) })
-    .expect(201)
-  await t.ctx.jobs.drain()
-  return body.id as string
-}
-
-const get = async (project: TestProject, path: string) => (await t.api('get', `${project.path}${path}`, project.creator).expect(200)).body
+const { withCi, push, get, states, jobNamed, act } = ciOf(t)
 const pipelines = (project: TestProject) => get(project, '/pipelines')
-const states = async (project: TestProject, query = '') => {
-  const [newest] = await pipelines(project)
-  const jobs = await get(project, `/pipelines/${newest.id}/jobs${query}`)
-  return [newest.status, ...jobs.map(({ name, status }: Record<string, string>) => `${name} ${status}`)]
-}
-const jobNamed = async (project: TestProject, name: string) => (await get(project, '/jobs')).find((job: { name: string }) => job.name === name)
-const act = (project: TestProject, id: number, action: string) => t.api('post', `${project.path}/jobs/${id}/${action}`, project.creator)
 
 const STAGES = `
 stages: [build, test]

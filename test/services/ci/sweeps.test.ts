@@ -2,20 +2,15 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { endStaleBuilds, returnLostBuilds, startDelayed } from '../../../src/services/ci/builds/sweeps.js'
 import { testApp } from '../../support/app.js'
-import { aProject, type TestProject } from '../../support/factories.js'
-import { ScriptedRunner } from '../../support/runner.js'
+import { ciOf } from '../../support/ci.js'
+import type { TestProject } from '../../support/factories.js'
 
 const t = testApp()
+const { withCi, get } = ciOf(t)
 const FIRST = { id: 0, number: 1, signal: new AbortController().signal }
 
-async function withJob(yaml: string) {
-  const project = await aProject(t.ctx, { files: { '.gitlab-ci.yml': yaml } })
-  await t.ctx.jobs.drain()
-  return { project, runner: await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id }) }
-}
-
 /** The newest job of a project. */
-const newest = async (project: TestProject) => (await t.api('get', `${project.path}/jobs`, project.creator).expect(200)).body[0]
+const newest = async (project: TestProject) => (await get(project, '/jobs'))[0]
 
 /** As if all that is known of the jobs of a project had been minutes earlier. */
 async function minutesPass(project: TestProject, minutes: number) {
@@ -29,7 +24,7 @@ async function minutesPass(project: TestProject, minutes: number) {
 
 describe('a job that was given away and of which nothing was heard', () => {
   it('waits again after five minutes, with another token (CI-127)', async () => {
-    const { project, runner } = await withJob('job: { script: x }')
+    const { project, runner } = await withCi('job: { script: x }')
     const lost = await runner.takeNamed('job')
     await minutesPass(project, 4)
     await returnLostBuilds.run(t.ctx, {}, FIRST)
@@ -47,7 +42,7 @@ describe('a job that was given away and of which nothing was heard', () => {
   })
 
   it('is not one whose runner wrote to its log, or only said that it lives (CI-127)', async () => {
-    const { project, runner } = await withJob('one: { script: x }\ntwo: { script: x }')
+    const { project, runner } = await withCi('one: { script: x }\ntwo: { script: x }')
     const [one, two] = [await runner.takeNamed('one'), await runner.takeNamed('two')]
     await minutesPass(project, 1)
     await runner.trace(one, 0, 'begun')
@@ -64,7 +59,7 @@ describe('a job fails as stuck', () => {
   const STUCK = { status: 'failed', failure_reason: 'stuck_or_timeout_failure' }
 
   it('after an hour without a sign of its runner, which learns of it (CI-125)', async () => {
-    const { project, runner } = await withJob('job: { script: x, timeout: 3h }')
+    const { project, runner } = await withCi('job: { script: x, timeout: 3h }')
     const job = await runner.takeNamed('job')
     await runner.trace(job, 0, 'begun')
     await minutesPass(project, 59)
@@ -78,7 +73,7 @@ describe('a job fails as stuck', () => {
   })
 
   it('ten minutes after its own time, although its runner writes (CI-125)', async () => {
-    const { project, runner } = await withJob('job: { script: x, timeout: 10m }')
+    const { project, runner } = await withCi('job: { script: x, timeout: 10m }')
     const job = await runner.takeNamed('job')
     await minutesPass(project, 19)
     await runner.trace(job, 0, 'still here')
@@ -91,7 +86,7 @@ describe('a job fails as stuck', () => {
   })
 
   it('when no runner took it for a day (CI-125)', async () => {
-    const { project, runner } = await withJob('job: { script: x, tags: [other] }')
+    const { project, runner } = await withCi('job: { script: x, tags: [other] }')
     await minutesPass(project, 23 * 60)
     await endStaleBuilds.run(t.ctx, {}, FIRST)
     expect(await newest(project)).toMatchObject({ status: 'pending' })
@@ -103,7 +98,7 @@ describe('a job fails as stuck', () => {
 })
 
 it('a delayed job begins when its time has come, not before (CI-126)', async () => {
-  const { project, runner } = await withJob('job: { script: x, when: delayed, start_in: 30 minutes }')
+  const { project, runner } = await withCi('job: { script: x, when: delayed, start_in: 30 minutes }')
   await minutesPass(project, 29)
   await startDelayed.run(t.ctx, {}, FIRST)
   expect(await newest(project)).toMatchObject({ status: 'scheduled' })
