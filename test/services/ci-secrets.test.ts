@@ -24,6 +24,16 @@ const stored = async (job: GivenJob) =>
     (await t.ctx.db.read.select().from(traceChunks).where(eq(traceChunks.job_id, job.id)).orderBy(traceChunks.first)).map(({ bytes }) => bytes),
   ).toString()
 
+it('a value in the middle of a large piece is masked, wherever the piece is cut (CI-240, CI-241)', async () => {
+  const { project, runner, set } = await withCi('job: { script: x }')
+  await set(project.path, { key: 'TOKEN', value: 'eight888', masked: true })
+  await t.ctx.jobs.drain()
+  const job = await runner.takeNamed('job')
+  const line = `${'x'.repeat(262_140)}eight888${'y'.repeat(300_000)}`
+  expect((await runner.trace(job, 0, line)).status).toBe(202)
+  expect(await logOf(project, job)).toBe(line.replace('eight888', '[MASKED]'))
+})
+
 describe('variables of a job', () => {
   it('are those of the instance, of groups and of the project, with types and masks (V-60, V-65, CI-34, CI-116)', async () => {
     const { project, group, runner, set } = await withCi(

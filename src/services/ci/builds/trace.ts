@@ -5,7 +5,7 @@ import type { Context } from '../../../context.js'
 import { builds, commitStatuses, traceChunks } from '../../../db/schema/index.js'
 import { Failure, notFound } from '../../../failures.js'
 import { streamTrace } from './chunks.js'
-import { heldOf, maskerOf } from './masking.js'
+import { heldOf, maskerOf, maskPiece } from './masking.js'
 import { endBuild } from './report.js'
 import type { RunningBuild } from './running.js'
 
@@ -38,7 +38,7 @@ export async function appendTrace(ctx: Context, build: RunningBuild, first: numb
     // what must not be shown is not known any more
     if (!masker) return 'data_integrity_failure'
     const before = heldOf(row.held)
-    const masked = masker.mask(fresh, before)
+    const masked = await maskPiece(masker, fresh, before)
     if (masked.bytes.length > 0)
       await tx.insert(traceChunks).values({ job_id: build.job, first: row.size - (before?.length ?? 0), bytes: masked.bytes })
     await tx
