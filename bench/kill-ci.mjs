@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { answers, call, need, query, startAgain, strike, TOKEN } from './kill.mjs'
 
+// a later push cancels none of them
 const CONFIGURATION = `
+workflow: { auto_cancel: { on_new_commit: none } }
 stages: [build, test]
 one: { stage: build, script: x }
 two: { stage: build, script: x }
