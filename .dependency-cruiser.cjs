@@ -134,7 +134,7 @@ module.exports = {
       to: { path: '^src/db/postgres/(?!(index|account|copies)\\.ts$)' },
     },
     // what it takes to start a service, and single files of other floors (src/testing/README.md)
-    row('testing-server', '^src/testing/(?!seed/)', [
+    row('testing-server', '^src/testing/(?!(seed|jobs)/)', [
       'testing/',
       'cli/',
       'db/',
@@ -146,6 +146,7 @@ module.exports = {
       'git/process/',
     ]),
     row('testing-seed', '^src/testing/seed/', ['testing/', 'access/', 'services/', 'git/types\\.ts$', 'rules/', 'lib/', 'failures\\.ts$']),
+    row('testing-jobs', '^src/testing/jobs/', ['testing/', 'services/ci/', 'db/', 'lib/', '(context|failures)\\.ts$']),
     // beside cli/, of which its command is a part; nothing else knows it
     row('testing', '^src/(?!testing/|cli/commands/test\\.ts$)', ['(?!testing/)']),
     { name: 'no-cycles', severity: 'error', from: { path: '^src/' }, to: { circular: true } },

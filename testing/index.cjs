@@ -70,6 +70,7 @@ function handleOf({ name, control, ...line }, stop) {
     restore: (snapshot) => ask('POST', '/restore', { snapshot }),
     seed: (data) => sendSeed(`${control}/worlds/${name}/seed`, data),
     requests: async (filter = {}) => (await ask('GET', `/requests?${new URLSearchParams(filter)}`)).requests,
+    runJob: (run) => ask('POST', '/jobs', run),
     fail: (fault) => ask('POST', '/faults', fault),
     rateLimit: (limit) => ask('POST', '/limits', limit),
     advance: async (seconds) => new Date((await ask('POST', '/clock', { advance: seconds })).now),

@@ -94,6 +94,26 @@ export interface RateLimit extends Matching {
   window?: number
 }
 
+/** What a runner shall do with a job. */
+export interface JobRun {
+  /** Id or path. */
+  project: string | number
+  /** The name, of which the newest job counts, or the id. */
+  job: string | number
+  /** What the job is afterwards; `success` by default. */
+  state?: 'running' | 'success' | 'failed'
+  /** Added to its log. */
+  log?: string
+  /** The archive of its files, by paths; replaces a former one. */
+  artifacts?: Record<string, string>
+  reports?: Partial<Record<'junit' | 'dotenv' | 'cobertura' | 'codequality', string>>
+  exit_code?: number
+  /** `script_failure` by default. */
+  failure_reason?: string
+  /** Seconds to wait for a job that is not there yet, or whose turn has not come; 10 by default. */
+  wait?: number
+}
+
 /** A world of a running server, and its administrator. */
 export interface Roost {
   /** Scheme, host and port; the API is at `/api/v4`. */
@@ -118,6 +138,11 @@ export interface Roost {
   seed(data: Seed | string): Promise<Seeded>
   /** The last 10,000 calls since the start or the last reset, except those of a seed. */
   requests(filter?: Matching & { caller?: string; status?: number }): Promise<RecordedCall[]>
+  /**
+   * Does with a job of a pipeline what a runner would do: takes it if it waits, adds to its log and files, and ends it.
+   * `variables` are what the runner got with the job; null if an earlier call took it.
+   */
+  runJob(run: JobRun): Promise<{ id: number; status: string; variables: Record<string, string> | null }>
   /** Makes the next matching calls fail, until `times` is reached or a reset. The first matching fault applies. */
   fail(fault: Fault): Promise<void>
   /** Limits calls until a reset; uses the machine's clock. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { clockRoutes, dateHeader } from './routes/clock.js'
+import { jobRoutes } from './routes/jobs.js'
 import { seedRoutes } from './routes/seed.js'
 import { trafficRoutes, watchTraffic } from './routes/traffic.js'
 import { worldRoutes } from './routes/worlds.js'
@@ -18,6 +19,7 @@ export const extensions: readonly Extension[] = [
   { routes: worldRoutes },
   { routes: seedRoutes },
   { routes: clockRoutes, prepare: dateHeader },
+  { routes: jobRoutes },
   { routes: trafficRoutes, prepare: watchTraffic },
 ]
 

@@ -62,6 +62,7 @@ const RUNNERS: Record<string, (path: string) => Promise<void>> = {
   },
   seed: (path) => passesInNode(path, 3),
   git: (path) => passesInNode(path, 1),
+  jobs: (path) => passesInNode(path, 1),
   async python(path) {
     expect(await run(path, 'python3', 'example.py')).toMatch(/^http:\/\/127\.0\.0\.1:\d+ roost-test-\w+$/m)
   },

@@ -96,6 +96,12 @@ func (s *Server) Seed(t testing.TB, seed any) {
 	s.control(t, "POST", "/seed", seed, nil)
 }
 
+// RunJob does with a job what a runner would do: {"project": "root/api", "job": "test", "state": "failed", "log": "no\n"}.
+func (s *Server) RunJob(t testing.TB, run map[string]any) {
+	t.Helper()
+	s.control(t, "POST", "/jobs", run, nil)
+}
+
 // Fail makes the next matching calls fail: {"route": "/version", "status": 503, "times": 2}.
 func (s *Server) Fail(t testing.TB, fault map[string]any) {
 	t.Helper()

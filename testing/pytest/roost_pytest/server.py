@@ -62,6 +62,10 @@ class Roost:
         """Return the calls since the last reset, filtered by method, route, path, caller or status."""
         return self._call("GET", f"/requests?{urlencode(filter)}")["requests"]
 
+    def run_job(self, project: str | int, job: str | int, **run: Any) -> dict[str, Any]:
+        """Do with a job what a runner would do: state, log, artifacts, reports, exit_code, failure_reason, wait."""
+        return self._call("POST", "/jobs", {"project": project, "job": job, **run})
+
     def fail(self, **fault: Any) -> None:
         """Make matching calls fail: by method, route or path; with status, disconnect, cut or delay; times, after."""
         self._call("POST", "/faults", fault)

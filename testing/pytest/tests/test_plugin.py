@@ -56,6 +56,15 @@ def test_the_clock_stands_until_it_is_advanced(roost):
     assert roost.advance(60) == datetime(2030, 1, 1, 0, 1, tzinfo=timezone.utc)
 
 
+def test_a_job_runs_as_the_test_says(roost):
+    actions = [{"action": "create", "file_path": ".gitlab-ci.yml", "content": "check: { script: [make] }"}]
+    call(roost, "/projects/1/repository/commits", {"branch": "main", "commit_message": "CI", "actions": actions})
+    job = roost.run_job("ann/one", "check", state="failed", log="no\n")
+    assert call(roost, f"/projects/1/jobs/{job['id']}")["failure_reason"] == "script_failure"
+    with pytest.raises(RoostError, match="has no job deploy"):
+        roost.run_job("ann/one", "deploy", wait=0)
+
+
 def test_a_refusal_says_why(roost):
     with pytest.raises(RoostError, match="there is no /verzion"):
         roost.fail(route="/verzion", status=500)

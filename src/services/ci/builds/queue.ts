@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { builds, commitStatuses, namespaceAncestry, pendingBuilds, projects, runnerProjects } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
@@ -58,14 +58,20 @@ export async function takeBuild(ctx: Context, runner: Runner): Promise<TakenBuil
   const shape = { kind: runner.kind, run_untagged: runner.run_untagged, protected: runner.protected }
   const values = { runner: runner.id, group: runner.group_id ?? 0, tags: runner.tags }
   if ((await selectWaiting(ctx.db, shape).execute(values)).length === 0) return null
+  return takeWhere(ctx, runner, fits(shape, runner.id, runner.group_id ?? 0, sql.param(runner.tags)))
+}
+
+/** Gives a runner this job if it waits, whatever the runner's tags. */
+export const takeJob = (ctx: Context, runner: Runner, job: number): Promise<TakenBuild | null> => takeWhere(ctx, runner, sql`p.job_id = ${job}`)
+
+async function takeWhere(ctx: Context, runner: Runner, condition: SQL): Promise<TakenBuild | null> {
   const token = newSecret(ctx.random)
   const now = ctx.now()
   const taken = await ctx.db.transaction(async (tx) => {
-    const tags = sql.param(runner.tags)
     const { rows } = await tx.execute<{ job_id: string; timeout: number | null; pipeline_id: string }>(sql`
       with busy as (select s.project_id, count(*) as running from ${builds} b join ${commitStatuses} s on s.id = b.job_id where b.seen_at is not null group by 1),
       next as (select p.job_id from ${p} p join ${projects} pr on pr.id = p.project_id left join busy on busy.project_id = p.project_id
-        where ${fits(shape, runner.id, runner.group_id ?? 0, tags)}
+        where ${condition}
         order by coalesce(busy.running, 0), p.job_id limit 1 for update of p skip locked),
       gone as (delete from ${p} d using next where d.job_id = next.job_id returning d.job_id)
       update ${commitStatuses} s set status = 'running', started_at = ${now.toISOString()}::timestamptz

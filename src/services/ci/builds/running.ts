@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { builds, commitStatuses } from '../../../db/schema/index.js'
 import { Failure } from '../../../failures.js'
@@ -21,8 +21,7 @@ export interface RunningBuild {
 export const notRunning = (state?: PipelineState) =>
   new Failure('forbidden', { message: state ? '403 Forbidden - Job is not running' : '403 Forbidden' }, state ? { 'job-status': state } : {})
 
-/** The job with a token; 403 if there is none, as runners expect. */
-async function findByToken(ctx: Context, token: string): Promise<RunningBuild> {
+async function findBuild(ctx: Context, condition: SQL): Promise<RunningBuild | undefined> {
   const [found] = await ctx.db.write
     .select({
       job: builds.job_id,
@@ -35,7 +34,16 @@ async function findByToken(ctx: Context, token: string): Promise<RunningBuild> {
     })
     .from(builds)
     .innerJoin(commitStatuses, eq(commitStatuses.id, builds.job_id))
-    .where(eq(builds.digest, digestOf(token)))
+    .where(condition)
+  return found
+}
+
+/** The job with this id. */
+export const buildById = (ctx: Context, id: number) => findBuild(ctx, eq(builds.job_id, id))
+
+/** The job with a token; 403 if there is none, as runners expect. */
+async function findByToken(ctx: Context, token: string): Promise<RunningBuild> {
+  const found = await findBuild(ctx, eq(builds.digest, digestOf(token)))
   if (!found) throw notRunning()
   return found
 }
