@@ -17,6 +17,21 @@ export interface Opened {
 
 type Fields = Record<string, string | string[] | File>
 
+/** Parses the page when its elements or its text are asked for. */
+function opened({ status, headers }: Response, at: string, html: string): Opened {
+  let parsed: CheerioAPI | undefined
+  return {
+    ...{ status, at, headers, html },
+    get $() {
+      parsed ??= load(html)
+      return parsed
+    },
+    get text() {
+      return this.$('body').text().replace(/\s+/g, ' ')
+    },
+  }
+}
+
 /** A browser without scripts: it keeps cookies, follows redirects, and sends the forms of the pages that it opens. */
 export class TestBrowser {
   readonly cookies = new Map<string, string>()
@@ -67,7 +82,13 @@ export class TestBrowser {
     const answer = await fetch(this.url + path, {
       ...options,
       redirect: 'manual',
-      headers: { accept: 'text/html,application/xhtml+xml', ...(cookie && { cookie }), ...this.headers, ...options.headers },
+      headers: {
+        accept: 'text/html,application/xhtml+xml',
+        'accept-encoding': 'identity',
+        ...(cookie && { cookie }),
+        ...this.headers,
+        ...options.headers,
+      },
     })
     for (const text of answer.headers.getSetCookie()) this.#keep(text)
     const to = answer.headers.get('location')
@@ -78,10 +99,7 @@ export class TestBrowser {
         return this.request(next.pathname + next.search, {})
       }
     }
-    const html = await answer.text()
-    const $ = load(html)
-    const text = $('body').text().replace(/\s+/g, ' ')
-    this.page = { status: answer.status, at: path, headers: answer.headers, html, $, text }
+    this.page = opened(answer, path, await answer.text())
     return this.page
   }
 

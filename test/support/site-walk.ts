@@ -21,7 +21,8 @@ export const asking = (url: string) => async (browser: TestBrowser, path: string
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('; ')
   const body = fields && new URLSearchParams(fields)
   body?.set('authenticity_token', String(browser.page?.$('[name=authenticity_token]').first().val() ?? ''))
-  const answer = await fetch(url + path, { redirect: 'manual', headers: { accept: 'text/html', cookie }, ...(body && { method: 'POST', body }) })
+  const headers = { accept: 'text/html', 'accept-encoding': 'identity', cookie }
+  const answer = await fetch(url + path, { redirect: 'manual', headers, ...(body && { method: 'POST', body }) })
   const location = answer.headers.get('location') ?? ''
   return { status: answer.status, location, text: `${location}\n${await answer.text()}` }
 }

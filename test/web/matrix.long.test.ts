@@ -91,6 +91,9 @@ function sees(name: Name, visibility: Visibility, kind: (typeof KINDS)[number]):
   return visibility === 'public' || (visibility === 'internal' && name === 'user')
 }
 
+/** The projects that a caller is shown. To a member an internal project is as a public one. */
+const visibilitiesFor = (name: Name): readonly Visibility[] => (MEMBERS.includes(name) ? ['private', 'public'] : VISIBILITIES)
+
 const isLocal = (location: string) => location === '' || /^\/(?![/\\])/.test(location)
 const isBelow = ({ at }: { at: string }) => /^[PG](\/|$)/.test(at)
 const QUERIES = ['', '?search=zyq&state=all&scope=all', '?type=issues&term=zyq', '?scope=blobs&search=zyq']
@@ -104,7 +107,7 @@ describe('every page, by every role', () => {
     let read = 0
     for (const name of CALLERS)
       for (const page of pages.filter(({ at }) => !/sign_out|confirmation|unlock|impersonation/.test(at)))
-        for (const visibility of isBelow(page) ? VISIBILITIES : (['public'] as const))
+        for (const visibility of isBelow(page) ? visibilitiesFor(name) : (['public'] as const))
           for (const query of queriesOf(page)) {
             const path = addressOf(page.at, places[visibility]) + query
             const { status, location, text } = await ask(browsers[name], path)
@@ -120,7 +123,7 @@ describe('every page, by every role', () => {
     expect(read).toBeGreaterThan(3_000)
     // who may read it finds it
     const missing = CALLERS.flatMap((name) =>
-      VISIBILITIES.flatMap((visibility) =>
+      visibilitiesFor(name).flatMap((visibility) =>
         KINDS.filter((kind) => sees(name, visibility, kind) && !shown.has(`${name} ${visibility} ${kind}`)).map(
           (kind) => `${name} ${visibility} ${kind}`,
         ),
