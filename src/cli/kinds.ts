@@ -3,6 +3,7 @@ import type { AnyJob } from '../jobs/kinds.js'
 import { removeArtifacts } from '../services/ci/artifacts/store.js'
 import { cancelChildren, mirrorPipeline, sweepBridges } from '../services/ci/bridges/mirror.js'
 import { triggerPipeline } from '../services/ci/bridges/trigger.js'
+import { archiveLogs } from '../services/ci/builds/archive-logs.js'
 import { endStaleBuilds, returnLostBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
 import { pushPipelines } from '../services/ci/create.js'
 import { stopDueEnvironments, stopReviews } from '../services/ci/environments/stop.js'
@@ -54,6 +55,7 @@ export const kinds: AnyJob<Context>[] = [
   promptMergeChecks,
   pushPipelines,
   removeArtifacts,
+  archiveLogs,
   endStaleBuilds,
   returnLostBuilds,
   startDelayed,

@@ -85,6 +85,7 @@ const LONG_KINDS = [
   'unreferenced LFS objects',
   'remove leftovers',
   'remove files',
+  'archive logs',
   'remove artifacts',
   'remove former repositories',
   'due deletions',

@@ -1,8 +1,10 @@
 import { gzipSync } from 'node:zlib'
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
-import { artifacts, projects } from '../../src/db/schema/index.js'
+import { artifacts, commitStatuses, projects, traceChunks } from '../../src/db/schema/index.js'
 import { removeArtifacts } from '../../src/services/ci/artifacts/store.js'
+import { archiveLogs } from '../../src/services/ci/builds/archive-logs.js'
+import { streamTrace } from '../../src/services/ci/builds/chunks.js'
 import { testApp } from '../support/app.js'
 import { aProject } from '../support/factories.js'
 import { ScriptedRunner } from '../support/runner.js'
@@ -167,5 +169,75 @@ describe('the log of a job', () => {
     expect([part.text, part.headers['content-range']]).toEqual([text.slice(1_048_570, 1_048_586), `bytes 1048570-1048585/${text.length}`])
     expect((await log('bytes=-5').expect(206)).text).toBe(text.slice(-5))
     await log(`bytes=${text.length}-`).expect(416)
+  })
+})
+
+describe('the log of a job that has ended', () => {
+  const runArchiving = () => archiveLogs.run(t.ctx, {}, { id: 0 } as never)
+  const endLongAgo = (job: number) =>
+    t.ctx.db.write
+      .update(commitStatuses)
+      .set({ finished_at: new Date(0) })
+      .where(eq(commitStatuses.id, job))
+  const chunksOf = async (job: number) =>
+    (await t.ctx.db.write.select({ first: traceChunks.first }).from(traceChunks).where(eq(traceChunks.job_id, job))).length
+
+  async function withLog(text: string) {
+    const { runner, project, get } = await withCi('job: { script: x, artifacts: { paths: [a] } }')
+    const job = await runner.takeNamed('job')
+    for (let at = 0; at < text.length; at += 1_048_576) await runner.trace(job, at, text.slice(at, at + 1_048_576))
+    await runner.upload(job, Buffer.from('zip'))
+    await runArchiving()
+    expect(await chunksOf(job.id)).toBeGreaterThan(0)
+    await runner.end(job, 'success')
+    await runArchiving()
+    expect(await chunksOf(job.id)).toBeGreaterThan(0)
+    await endLongAgo(job.id)
+    const log = (range?: string) => {
+      const call = t.api('get', `${project.path}/jobs/${job.id}/trace`, project.creator)
+      return range ? call.set('range', range) : call
+    }
+    return { job, project, log, get }
+  }
+
+  it('moves to the store, and is read from there as before (CI-260)', async () => {
+    const text = Array.from({ length: 40_000 }, (_, at) => `line ${at} ${'x'.repeat(40)}\n`).join('')
+    const { job, project, log, get } = await withLog(text)
+    const before = await get(`/jobs/${job.id}`)
+    await runArchiving()
+    expect(await chunksOf(job.id)).toBe(0)
+    expect((await log().expect(200)).text === text).toBe(true)
+    expect((await log('bytes=1048570-1048585').expect(206)).text).toBe(text.slice(1_048_570, 1_048_586))
+    const file = { file_type: 'trace', file_format: 'raw', filename: 'job.log', size: text.length }
+    expect(await get(`/jobs/${job.id}`)).toEqual(before)
+    expect(before.artifacts[1]).toEqual(file)
+    expect((await get('?statistics=true')).statistics.job_artifacts_size).toBe(text.length + 3)
+    // the files of the job go without it
+    await t.api('delete', `${project.path}/jobs/${job.id}/artifacts`, project.creator).expect(204)
+    expect((await log().expect(200)).text.length).toBe(text.length)
+    await t.api('post', `${project.path}/jobs/${job.id}/artifacts/keep`, project.creator).expect(404)
+    await runArchiving()
+    expect((await get(`/jobs/${job.id}`)).artifacts).toEqual([file])
+  })
+
+  it('is read to its end when it moves meanwhile (CI-260)', async () => {
+    const text = 'x'.repeat(3_000_000)
+    const { job } = await withLog(text)
+    const pieces: Buffer[] = []
+    for await (const piece of streamTrace(t.ctx, job.id, 0, text.length)) {
+      if (pieces.length === 0) await runArchiving()
+      pieces.push(piece)
+    }
+    expect(Buffer.concat(pieces).equals(Buffer.from(text))).toBe(true)
+  })
+
+  it('goes with the files when it is erased (CI-123)', async () => {
+    const { job, project, log, get } = await withLog('some text\n')
+    await runArchiving()
+    await t.api('post', `${project.path}/jobs/${job.id}/erase`, project.creator).expect(201)
+    expect((await log().expect(200)).text).toBe('')
+    expect((await get(`/jobs/${job.id}`)).artifacts).toEqual([])
+    await t.api('get', `${project.path}/jobs/${job.id}/artifacts`, project.creator).expect(404)
+    expect((await get('?statistics=true')).statistics.job_artifacts_size).toBe(0)
   })
 })

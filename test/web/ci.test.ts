@@ -125,13 +125,17 @@ describe('the page of a job', () => {
     const address = `${at}/jobs/${job.id}`
     expect(buttons(await mine.open(address))).toEqual(['Cancel'])
     const canceled = await mine.submit('Cancel')
-    expect([canceled.at, canceled.text.includes('The job is canceled.'), buttons(canceled)]).toEqual([address, true, ['Retry', 'Erase log']])
+    expect([canceled.at, canceled.text.includes('The job is canceled.'), buttons(canceled)]).toEqual([
+      address,
+      true,
+      ['Retry', 'Erase log and artifacts'],
+    ])
     expect(buttons(await theirs.open(address))).toEqual([])
     const token = String((await theirs.open('/-/profile')).$('[name=authenticity_token]').val())
     for (const action of ['cancel', 'retry', 'play', 'erase'])
       expect((await theirs.post(`${address}/${action}`, { authenticity_token: token })).status).toBe(403)
-    const erased = await mine.submit('Erase log')
-    expect([erased.text.includes('The log was erased.'), buttons(erased)]).toEqual([true, ['Retry']])
+    const erased = await mine.submit('Erase log and artifacts')
+    expect([erased.text.includes('The log and artifacts were erased.'), buttons(erased)]).toEqual([true, ['Retry']])
     const retried = await mine.submit('Retry')
     expect([retried.at === address, retried.text.includes('This job waits for a runner.')]).toEqual([false, true])
     expect((await mine.open(address)).text).toContain('This job was retried')

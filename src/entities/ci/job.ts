@@ -60,7 +60,7 @@ export function presentJob({ status, pipeline, build, commit }: JobRecord, proje
   const { started_at, finished_at, queued_at, failure_reason } = status
   const files = build?.artifacts ?? []
   const archive = files.find(({ file_type }) => file_type === 'archive')
-  const log = build && build.trace_size > 0 ? [{ file_type: 'trace', size: build.trace_size, filename: 'job.log', file_format: null }] : []
+  const log = build && build.trace_size > 0 ? [{ file_type: 'trace', size: build.trace_size, filename: 'job.log', file_format: 'raw' }] : []
   return {
     id: status.id,
     status: status.status,

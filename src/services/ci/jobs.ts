@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, ne, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { inIds } from '../../db/conditions.js'
@@ -124,7 +124,8 @@ const selectArtifacts = statement('artifacts of jobs', (db) =>
       expires_at: artifacts.expires_at,
     })
     .from(artifacts)
-    .where(inIds(artifacts.job_id))
+    // a log is shown by its own size, wherever it is
+    .where(and(inIds(artifacts.job_id), ne(artifacts.file_type, 'trace')))
     .orderBy(asc(artifacts.id)),
 )
 

@@ -1,5 +1,5 @@
 import { PassThrough, type Readable } from 'node:stream'
-import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, ne, type SQL, sql } from 'drizzle-orm'
 import * as yauzl from 'yauzl'
 import { actingAs } from '../../../access/actor.js'
 import { findCallingJob } from '../../../access/jobs/job-tokens.js'
@@ -106,22 +106,18 @@ export const entryOf = (ctx: Context, archive: Artifact, path: string): Promise<
     return found
   })
 
+/** The condition for the files of a job of a project, without its log. */
+const filesOf = (project: number, job: number) => and(eq(artifacts.project_id, project), eq(artifacts.job_id, job), ne(artifacts.file_type, 'trace'))
+
 /** Keeps the files of a job, however long they were to be kept. */
 export async function keepArtifacts(ctx: Context, { project }: ProjectSubject, job: number): Promise<void> {
-  const kept = await ctx.db.write
-    .update(artifacts)
-    .set({ expires_at: null })
-    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job)))
-    .returning({ id: artifacts.id })
+  const kept = await ctx.db.write.update(artifacts).set({ expires_at: null }).where(filesOf(project.id, job)).returning({ id: artifacts.id })
   if (kept.length === 0) throw notFound()
 }
 
 /** Deletes the files of a job; the store gives their space back within a day. */
 export async function deleteArtifacts(ctx: Context, { project }: ProjectSubject, job: number): Promise<void> {
-  const deleted = await ctx.db.write
-    .delete(artifacts)
-    .where(and(eq(artifacts.project_id, project.id), eq(artifacts.job_id, job)))
-    .returning({ id: artifacts.id })
+  const deleted = await ctx.db.write.delete(artifacts).where(filesOf(project.id, job)).returning({ id: artifacts.id })
   if (deleted.length === 0) throw notFound()
 }
 

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
-import { builds, commitStatuses, type pipelines, traceChunks } from '../../../db/schema/index.js'
+import { artifacts, builds, commitStatuses, type pipelines, traceChunks } from '../../../db/schema/index.js'
 import { forbidden, notFound, refused } from '../../../failures.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
@@ -104,11 +104,12 @@ export const playJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn,
     return id
   })
 
-/** Removes the log of a job that has ended (CI-123). */
+/** Removes the log and the files of a job that has ended (CI-123). */
 export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
   change(ctx, subject, id, async ({ tx, job, build }) => {
     if (!build || job.kind === 'bridge' || build.erased_at || !ENDED.includes(job.status)) throw forbidden('Job is not erasable!')
     await tx.delete(traceChunks).where(eq(traceChunks.job_id, id))
+    await tx.delete(artifacts).where(eq(artifacts.job_id, id))
     await tx.update(builds).set({ trace_size: 0, trace_held: null, erased_at: ctx.now(), erased_by: caller.user.id }).where(eq(builds.job_id, id))
     return id
   })

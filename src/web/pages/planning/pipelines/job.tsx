@@ -27,7 +27,7 @@ export const MOVES: readonly PipelineState[] = ['created', 'waiting_for_resource
 
 /** Why a job has no log. */
 function withoutLog({ status }: JobRecord, build: BuildFacts): string {
-  if (build.erased_at) return 'The log was erased.'
+  if (build.erased_at) return 'The log and artifacts were erased.'
   if (status.status === 'manual') return 'This job waits until somebody starts it.'
   if (status.status === 'scheduled') return 'This job waits for its time.'
   if (status.status === 'waiting_for_resource') return 'This job waits for another of its resource group to end.'

@@ -14,7 +14,7 @@ export const spanText = (seconds: number) => (seconds < 60 ? `${seconds} s` : `$
 export const durationText = (from: Date | null, to: Date | null) =>
   from && to ? spanText(Math.max(0, Math.round((to.getTime() - from.getTime()) / 1000))) : ''
 
-const LABELS: Record<JobAction, string> = { play: 'Start', cancel: 'Cancel', retry: 'Retry', erase: 'Erase log' }
+const LABELS: Record<JobAction, string> = { play: 'Start', cancel: 'Cancel', retry: 'Retry', erase: 'Erase log and artifacts' }
 
 interface ActionsProps {
   view: PageView
