@@ -35,6 +35,7 @@ const FROZEN = {
   '0028_deployments': '2c04a57370be868bdf506fd21fd9f041178535cb0541473e211de912bbbf4cb5',
   '0029_variables_and_reports': '0faec48d157e1f3f2b597047a3dc4f1e10d771c86230611c27b4c6c42b857306',
   '0030_auto_cancel': '21efea0d3529c8bf5ee81662539220fe14231740510b853482a018eef2f73798',
+  '0031_merge_request_pipelines': '0f99d59759d815c1555b4f61a02cb8757827656f438b4a63d79230e59e36fe58',
 }
 
 describe('migrations', () => {

@@ -106,6 +106,10 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
   },
   merge_request_approvals: { refers: { merge_request_id: ['merge_requests', 'row'], user_id: ['users', 'row'] } },
   merge_request_reviews: { as: { note_ids: "'{}'" }, refers: { merge_request_id: ['merge_requests', 'row'], user_id: ['users', 'row'] } },
+  merge_request_pipelines: {
+    where: 't.project_id = $ and exists (select from pipelines p where p.id = t.pipeline_id and p.project_id = $)',
+    refers: { merge_request_id: ['merge_requests', 'row'], pipeline_id: ['pipelines', 'row'] },
+  },
   issue_labels: { refers: { issue_id: ['issues', 'row'], label_id: ['labels', 'row'] } },
   snippets: { refers: author },
   notes: {

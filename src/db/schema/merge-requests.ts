@@ -216,6 +216,22 @@ export const mergeRequestVersions = pgTable(
   ],
 )
 
+/** The pipelines of merge requests, with their child pipelines (CI-205). */
+export const mergeRequestPipelines = pgTable(
+  'merge_request_pipelines',
+  {
+    pipeline_id: ref()
+      .primaryKey()
+      .references(() => pipelines.id, { onDelete: 'cascade' }),
+    /** The merge request's project; that of the pipeline is the source project. */
+    project_id: ref().notNull(),
+    merge_request_id: ref()
+      .notNull()
+      .references((): AnyPgColumn => mergeRequests.id, { onDelete: 'cascade' }),
+  },
+  (t) => [index('merge_request_pipelines_merge_request_id_idx').on(t.merge_request_id, t.pipeline_id)],
+)
+
 /** The commits of all versions of a merge request; only the newest if there are too many. */
 export const mergeRequestCommits = pgTable(
   'merge_request_commits',
