@@ -1,10 +1,9 @@
 import type { Context } from '../../../../context.js'
 import { RefChanged } from '../../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
+import { headRef } from '../../../../rules/merge-request-refs.js'
 import { type MergeRequestRefs, targetOf } from './refs.js'
 
-/** The ref by which Git clients fetch the head of a merge request (GH-8). */
-export const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
 /** A hidden ref that protects a commit from garbage collection for ever (SEC-118). */
 export const keepAroundRef = (oid: Oid) => `refs/keep-around/${oid}`
 
