@@ -7,6 +7,7 @@ import { archiveLogs } from '../services/ci/builds/archive-logs.js'
 import { endStaleBuilds, returnLostBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
 import { pushPipelines } from '../services/ci/create.js'
 import { stopDueEnvironments, stopReviews } from '../services/ci/environments/stop.js'
+import { requestPipeline } from '../services/ci/merge-requests/run.js'
 import { assignFreeResources, assignResource } from '../services/ci/resource-groups/assign.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
@@ -54,6 +55,7 @@ export const kinds: AnyJob<Context>[] = [
   moveRepository,
   promptMergeChecks,
   pushPipelines,
+  requestPipeline,
   removeArtifacts,
   archiveLogs,
   endStaleBuilds,

@@ -122,7 +122,7 @@ async function receive(
       await intent?.finish(movesOf(commands))
       // a first push has made its branch the default one
       const then = current.project.empty_repo ? await loadCurrent() : current
-      return then ? [...notices, ...(await messagesAfter(ctx, caller, then, commands, options))] : notices
+      return then ? [...notices, ...(await messagesAfter(ctx, caller, then, movesOf(commands), options))] : notices
     },
   }
   try {
@@ -139,10 +139,10 @@ async function messagesAfter(
   ctx: Context,
   { user, level }: GitCaller,
   subject: ProjectSubject,
-  commands: PushCommand[],
+  moves: Move[],
   { mergeRequest }: PushOptions,
 ): Promise<string[]> {
   const caller = user && !level ? actingAs(user) : null
-  const warnings = mergeRequest === null ? [] : caller ? await applyMergeRequestOptions(ctx, caller, subject, commands, mergeRequest) : [NO_USER]
-  return [...warningLines(warnings), ...(await mergeRequestMessages(ctx, caller, subject, commands))]
+  const warnings = mergeRequest === null ? [] : caller ? await applyMergeRequestOptions(ctx, caller, subject, moves, mergeRequest) : [NO_USER]
+  return [...warningLines(warnings), ...(await mergeRequestMessages(ctx, caller, subject, moves))]
 }

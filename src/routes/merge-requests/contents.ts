@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../access/merge-requests.js'
 import { fullPathOf } from '../../access/rules.js'
-import { PipelineBasic, presentPipelineBasic } from '../../entities/ci/pipeline.js'
+import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../../entities/ci/pipeline.js'
 import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/issuables/merge-request.js'
 import {
   MergeRequestVersion,
@@ -16,6 +16,7 @@ import { renderElements, renderWith } from '../../http/list-body.js'
 import { idPaging, paging, rowId } from '../../http/params.js'
 import { Rendered } from '../../http/rendered-cache.js'
 import { dayOf } from '../../lib/text/day.js'
+import { runRequestPipeline } from '../../services/ci/merge-requests/run.js'
 import {
   changesOfRequest,
   getVersion,
@@ -100,6 +101,20 @@ export const contents = [
     async handler({ ctx, caller, subject, input, view }) {
       const { page, fullPath } = await listRequestPipelines(ctx, caller, subject, input)
       return pageOf(page, input, (pipeline) => presentPipelineBasic(pipeline, { fullPath }, view)).inOrderOfIds(input, 'desc')
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${REQUEST}/pipelines`,
+    summary: 'Create a pipeline of a merge request',
+    description: 'In the source project, for who may create pipelines there. 405 for a merge request without commits.',
+    access: read,
+    output: Pipeline,
+    status: 200,
+    answers: [405],
+    async handler({ ctx, caller, subject, view }) {
+      const { pipeline, fullPath } = await runRequestPipeline(ctx, caller, subject)
+      return presentPipeline(pipeline, { fullPath }, view)
     },
   }),
   endpoint({

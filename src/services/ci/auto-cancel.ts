@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, lt, ne, notInArray, sql } from 'drizzle-orm'
 import type { Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { builds, commitStatuses, pipelines } from '../../db/schema/index.js'
+import { builds, commitStatuses, mergeRequestPipelines, mergeRequests, pipelines } from '../../db/schema/index.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { cancelJobs, openJobs } from './builds/cancel.js'
 import { changeJobs } from './builds/change.js'
@@ -10,16 +10,37 @@ import { changeJobs } from './builds/change.js'
 const MAX_CANCELED = 100
 const STOPPABLE = ['created', 'waiting_for_resource', 'preparing', 'pending', 'running', 'scheduled'] as const
 
-/**
- * Cancels what the newest pipeline of the head of a branch or tag makes redundant: earlier ones of other commits, as far as
- * their configuration lets it (CI-200). It may run again for the same commit.
- */
-export async function cancelRedundant(ctx: Context, project: Project, { ref, tag, sha }: { ref: string; tag: boolean; sha: string }): Promise<void> {
-  if (!project.auto_cancel_pending_pipelines) return
+/** What a pipeline is made for; `merge_request`: its id, of pipelines of merge requests. */
+interface Made {
+  ref: string
+  tag: boolean
+  sha: string
+  merge_request?: number | undefined
+}
+
+/** Whether a commit is the head of the branch, tag or merge request. */
+async function isHead(ctx: Context, project: Project, { ref, tag, sha, merge_request }: Made): Promise<boolean> {
+  if (merge_request !== undefined) {
+    const [request] = await ctx.db.write.select({ sha: mergeRequests.sha }).from(mergeRequests).where(eq(mergeRequests.id, merge_request))
+    return request?.sha === sha
+  }
   const repository = repositoryOf(ctx, project)
   const head = await repository.ref(tag ? `refs/tags/${ref}` : `refs/heads/${ref}`)
-  if (head === null || (await repository.resolve(head))?.commit !== sha) return
-  const sameRef = and(eq(pipelines.project_id, project.id), eq(pipelines.ref, ref), eq(pipelines.tag, tag))
+  return head !== null && (await repository.resolve(head))?.commit === sha
+}
+
+/**
+ * Cancels what the newest pipeline of the head of a branch, tag or merge request makes redundant: earlier ones of other
+ * commits, as far as their configuration lets it (CI-200). It may run again for the same commit.
+ */
+export async function cancelRedundant(ctx: Context, project: Project, made: Made): Promise<void> {
+  const { ref, tag, sha, merge_request } = made
+  if (!project.auto_cancel_pending_pipelines || !(await isHead(ctx, project, made))) return
+  const sameRequest =
+    merge_request === undefined
+      ? ne(pipelines.source, 'merge_request_event')
+      : sql`exists (select 1 from ${mergeRequestPipelines} t where t.pipeline_id = ${pipelines.id} and t.merge_request_id = ${merge_request})`
+  const sameRef = and(eq(pipelines.project_id, project.id), eq(pipelines.ref, ref), eq(pipelines.tag, tag), sameRequest)
   const newest = ctx.db.write
     .select({ id: sql`max(${pipelines.id})` })
     .from(pipelines)

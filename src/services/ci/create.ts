@@ -1,4 +1,4 @@
-import { and, eq, inArray } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { actingAs, actorOf, type SignedIn } from '../../access/actor.js'
 import { getProjectFor, type Project, type ProjectSubject } from '../../access/rules.js'
@@ -6,7 +6,7 @@ import type { Context, PushEvent } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { isUniqueViolation } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
-import { builds, commitStatuses, mergeRequests, pipelines, pipelineVariables } from '../../db/schema/index.js'
+import { builds, commitStatuses, mergeRequestPipelines, mergeRequests, pipelines, pipelineVariables } from '../../db/schema/index.js'
 import { Failure, nullOnFailure } from '../../failures.js'
 import { type Commit, type Oid, ZERO } from '../../git/types.js'
 import { defineJob } from '../../jobs/kinds.js'
@@ -21,6 +21,8 @@ import { advance, lockJobs } from './builds/advance.js'
 import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
+import { type RequestFacts, requestsOf } from './merge-requests/facts.js'
+import { becomeHead } from './merge-requests/heads.js'
 import { predefinedVariables } from './predefined.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { targetOf } from './target.js'
@@ -38,8 +40,13 @@ export interface NewPipeline {
   variables: (Variable & { file?: boolean })[]
   /** The job of the queue that makes it: it is made once. */
   made_by: number | null
-  /** Whether a configuration without jobs, or with faults, makes none (API), or a failed one (pushes). */
-  strict: boolean
+  /**
+   * Whether what makes no pipeline is refused: a configuration with faults or without jobs, or the latter alone. Else
+   * faults make a failed one, and without jobs there is none.
+   */
+  strict: boolean | 'if empty'
+  /** It is for this merge request, whose source the project is; of a child pipeline: as its parent (CI-205). */
+  merge_request?: number | undefined
   /** The job of another pipeline that makes it, and the first of the pipelines that lead to it. */
   bridge_id?: number
   root_id?: number
@@ -66,10 +73,16 @@ const jobFaults = (job: PlannedJob): string[] => [...environmentFaults(job), ...
 const MAX_CHANGED = 10_000
 const PATHS_ONLY = { files: MAX_CHANGED, lines: 0, bytes: 0, fileBytes: 0 }
 
-async function changedPaths(ctx: Context, project: Project, { before_sha: from, sha }: NewPipeline): Promise<string[] | null> {
-  if (from === null || from === ZERO) return null
+/** What a commit changes since another, or since the merge base of the target branch (CI-209); null: it is not known. */
+async function changedPaths(
+  ctx: Context,
+  project: Project,
+  { before_sha, sha }: NewPipeline,
+  request: RequestFacts | null,
+): Promise<string[] | null> {
+  const from = request ? request.base : before_sha
   const repository = repositoryOf(ctx, project)
-  if (!(await repository.commit(from))) return null
+  if (from === null || from === ZERO || !(await repository.commit(from))) return null
   const { files, truncated } = await repository.diff(from, sha, PATHS_ONLY)
   return truncated ? null : [...new Set(files.flatMap(({ old_path, new_path }) => [old_path, new_path]))]
 }
@@ -87,7 +100,9 @@ async function planFor(
   const text = given.config ? given.config.text : await readOwnFile(ctx, own, configurationPath(project))
   if (text === null) return none('Missing CI config file', true)
   if (text === undefined) return none('The CI config file is too large', false)
-  const predefined = predefinedVariables(ctx, { ...given, project, commit, user: caller.user, pipeline: null, protected: isProtected })
+  const { user } = caller
+  const requests = await requestsOf(ctx, { ...given, request: given.merge_request ?? null, project, user })
+  const predefined = predefinedVariables(ctx, { ...given, ...requests, project, commit, user, pipeline: null, protected: isProtected })
   const overriding = [...(await storedVariables(ctx, project, isProtected)), ...given.variables]
   const resolver = includeResolver(ctx, caller, own)
   const compiled = await ctx.cpu.ci.compile(
@@ -100,11 +115,11 @@ async function planFor(
     source: given.source,
     ref: given.ref,
     is_tag: given.tag,
-    is_merge_request: false,
+    is_merge_request: requests.request !== null,
     project_path: `${project.namespace.full_path}/${project.path}`,
     predefined,
     overriding,
-    changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, given) : null,
+    changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, given, requests.request) : null,
     tree: compiled.reads.exists ? await pathsOf(ctx, own) : null,
   })
   const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(jobFaults)
@@ -114,7 +129,7 @@ async function planFor(
 /** Whether the message of a commit says that nothing is to run. */
 const skipsCi = (message: string) => /\[(?:ci[ -]skip|skip[ -]ci)\]/i.test(message)
 
-const faults = (errors: string[]) => new Failure('invalid', { message: { base: errors } })
+export const refusedPipeline = (errors: string[]) => new Failure('invalid', { message: { base: errors } })
 
 /**
  * Makes a pipeline of the configuration of a commit, with its jobs, and begins it. Null: there is nothing to run. A strict
@@ -123,13 +138,12 @@ const faults = (errors: string[]) => new Failure('invalid', { message: { base: e
 export async function createPipeline(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewPipeline): Promise<number | null> {
   const { project } = subject
   const commit = await repositoryOf(ctx, project).commit(given.sha)
-  if (!commit) throw faults(['Commit not found'])
-  const protections = await protectionsOf(ctx, project.id)
-  const isProtected = given.tag ? protections.isTagProtected(given.ref) : protections.isProtected(given.ref)
+  if (!commit) throw refusedPipeline(['Commit not found'])
+  const isProtected = await hasProtectedRef(ctx, project, given)
   const { compiled, plan: planned, errors, nothing } = await planFor(ctx, caller, subject, { ...given, commit, isProtected })
-  if (given.strict && errors.length > 0) throw faults(errors)
+  if (errors.length > 0 && (given.strict === true || (given.strict && nothing))) throw refusedPipeline(errors)
   if (nothing) return null
-  const skipped = given.source === 'push' && skipsCi(commit.message)
+  const skipped = (given.source === 'push' || given.source === 'merge_request_event') && skipsCi(commit.message)
   const jobs = errors.length > 0 || skipped || !planned ? [] : planned.jobs
   const now = ctx.now()
   try {
@@ -168,7 +182,8 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
             file: file ?? false,
           })),
         )
-      if (row.source !== 'parent_pipeline') await becomeHead(tx, row)
+      if (given.merge_request !== undefined) await insertRequestPipeline(tx, row.id, given.merge_request)
+      if (row.source !== 'parent_pipeline') await becomeHead(tx, row, given.merge_request ?? null)
       if (jobs.length === 0) return [row.id, { ...row, status: 'created' as const }, row.status] as const
       await insertJobs(tx, row, caller.user.id, jobs, now)
       const locked = await lockJobs(tx, row.id)
@@ -185,21 +200,16 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
   }
 }
 
-/** It becomes the head pipeline of merge requests of its branch whose head is its commit (ST-21, PL-6). */
-const becomeHead = (tx: Transaction, { id, project_id, ref, sha, tag }: typeof pipelines.$inferSelect) =>
-  tag
-    ? undefined
-    : tx
-        .update(mergeRequests)
-        .set({ head_pipeline_id: id })
-        .where(
-          and(
-            eq(mergeRequests.source_project_id, project_id),
-            eq(mergeRequests.source_branch, ref),
-            eq(mergeRequests.sha, sha),
-            inArray(mergeRequests.state, ['opened']),
-          ),
-        )
+/** Whether protected variables and runners serve a pipeline; the ref of a merge request is no branch (CI-210). */
+async function hasProtectedRef(ctx: Context, project: Project, { tag, ref, merge_request }: NewPipeline): Promise<boolean> {
+  const protections = await protectionsOf(ctx, project.id)
+  if (merge_request !== undefined && ref.startsWith('refs/merge-requests/')) return false
+  return tag ? protections.isTagProtected(ref) : protections.isProtected(ref)
+}
+
+const insertRequestPipeline = (tx: Transaction, pipeline: number, request: number) =>
+  tx.execute(sql`insert into ${mergeRequestPipelines} (pipeline_id, project_id, merge_request_id)
+    select ${pipeline}::bigint, r.project_id, r.id from ${mergeRequests} r where r.id = ${request}`)
 
 /** Rows of jobs are inserted this many at a time. */
 const ROWS = 500
@@ -295,10 +305,10 @@ export async function runPipeline(
   { ref, variables, source }: Pick<NewPipeline, 'ref' | 'variables' | 'source'>,
 ): Promise<number> {
   const twice = variables.find(({ key }, i) => variables.findIndex((other) => other.key === key) < i)
-  if (twice) throw faults([`Variables have duplicate values (${twice.key})`])
+  if (twice) throw refusedPipeline([`Variables have duplicate values (${twice.key})`])
   const target = await targetOf(ctx, subject, ref)
-  if (!target) throw faults(['Reference not found'])
-  if (target.refusal !== null) throw faults([target.refusal])
+  if (!target) throw refusedPipeline(['Reference not found'])
+  if (target.refusal !== null) throw refusedPipeline([target.refusal])
   const id = await createPipeline(ctx, caller, subject, {
     source,
     ref,
@@ -309,6 +319,6 @@ export async function runPipeline(
     made_by: null,
     strict: true,
   })
-  if (id === null) throw faults(['No stages / jobs for this pipeline.'])
+  if (id === null) throw refusedPipeline(['No stages / jobs for this pipeline.'])
   return id
 }

@@ -7,6 +7,7 @@ import { pipelines, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { loadProjects, type ProjectRecord } from '../projects/load.js'
+import { isOfRef } from './merge-requests/heads.js'
 import { isNoChild } from './pipelines.js'
 
 /** The newest pipelines of a project among which that of its default branch is looked for; older ones are not shown. */
@@ -16,7 +17,7 @@ const selectStates = statement('last pipeline states of default branches', (db) 
   const newest = db
     .select({ id: pipelines.id, ref: pipelines.ref, tag: pipelines.tag, status: pipelines.status })
     .from(pipelines)
-    .where(and(eq(pipelines.project_id, projects.id), isNoChild))
+    .where(and(eq(pipelines.project_id, projects.id), isNoChild, isOfRef))
     .orderBy(desc(pipelines.id))
     .limit(MAX_LOOKED_AT)
     .as('newest')

@@ -7,6 +7,7 @@ import { protectionsOf } from '../repository/protection.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { resolveRevision } from '../repository/revisions.js'
 import { configurationPath, includeResolver, type OwnFiles, pathsOf, readOwnFile } from './includes.js'
+import { requestsOf } from './merge-requests/facts.js'
 import { predefinedVariables } from './predefined.js'
 
 export interface LintRecord {
@@ -89,6 +90,19 @@ async function predefinedOf(ctx: Context, caller: Pick<Caller, 'user'>, subject:
   const tag = found.ref.startsWith('refs/tags/')
   const protections = await protectionsOf(ctx, project.id)
   const isProtected = tag ? protections.isTagProtected(ref) : protections.isProtected(ref)
-  const facts = { project, ref, tag, source: 'push', before_sha: null, protected: isProtected, commit, user: caller.user, pipeline: null }
-  return predefinedVariables(ctx, facts)
+  const user = caller.user
+  const none = { request: null, open_requests: [] }
+  const known = user ? await requestsOf(ctx, { request: null, project, ref, tag, sha: commit.oid, user }) : none
+  return predefinedVariables(ctx, {
+    ...known,
+    project,
+    ref,
+    tag,
+    source: 'push',
+    before_sha: null,
+    protected: isProtected,
+    commit,
+    user,
+    pipeline: null,
+  })
 }

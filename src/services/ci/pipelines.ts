@@ -7,8 +7,7 @@ import { inIds } from '../../db/conditions.js'
 import { decoded, totalCount } from '../../db/decoded.js'
 import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
-import { onlyRow } from '../../db/only-row.js'
-import { builds, commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
+import { builds, commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { batchStatement, statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { type Oid, ZERO } from '../../git/types.js'
@@ -21,6 +20,7 @@ import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { cancelAll } from './builds/cancel.js'
 import { changeJobs } from './builds/change.js'
+import { becomeHead, isOfRef } from './merge-requests/heads.js'
 import { promptGroups } from './resource-groups/groups.js'
 
 export interface PipelineBasicRecord {
@@ -91,29 +91,13 @@ export async function createExternalPipeline(ctx: Context, { project }: ProjectS
 type NewPipeline = Pick<typeof pipelines.$inferInsert, 'project_id' | 'sha' | 'ref' | 'tag' | 'user_id' | 'status' | 'source'>
 
 async function insertPipeline(ctx: Context, columns: NewPipeline): Promise<void> {
-  const { project_id, sha, ref } = columns
+  const { project_id } = columns
   const now = ctx.now()
   try {
     await ctx.db.transaction(async (tx) => {
       const iid = await nextIid(tx, project_id, 'pipeline')
-      const created = onlyRow(
-        await tx
-          .insert(pipelines)
-          .values({ ...columns, iid, created_at: now, updated_at: now })
-          .returning({ id: pipelines.id }),
-      )
-      // it becomes the head pipeline of merge requests of the branch, if the commit is their head (ST-21, PL-6)
-      await tx
-        .update(mergeRequests)
-        .set({ head_pipeline_id: created.id })
-        .where(
-          and(
-            eq(mergeRequests.source_project_id, project_id),
-            eq(mergeRequests.source_branch, ref),
-            eq(mergeRequests.sha, sha),
-            eq(mergeRequests.state, 'opened'),
-          ),
-        )
+      await tx.insert(pipelines).values({ ...columns, iid, created_at: now, updated_at: now })
+      await becomeHead(tx, columns, null)
     })
   } catch (error) {
     // created by a concurrent call, and the iid was rolled back; or the project has just been deleted
@@ -364,7 +348,7 @@ const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref') =>
     })
     .from(pipelines)
     .leftJoin(users, eq(users.id, pipelines.user_id))
-    .where(and(ofProject, by === 'id' ? eq(pipelines.id, sql.placeholder('id')) : and(eq(pipelines.ref, sql.placeholder('ref')), isNoChild)))
+    .where(and(ofProject, by === 'id' ? eq(pipelines.id, sql.placeholder('id')) : and(eq(pipelines.ref, sql.placeholder('ref')), isNoChild, isOfRef)))
     .orderBy(desc(pipelines.id))
     .limit(1),
 )

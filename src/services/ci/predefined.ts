@@ -4,9 +4,10 @@ import { type Commit, ZERO } from '../../git/types.js'
 import { slug } from '../../rules/ci/slug.js'
 import type { Variable } from '../../rules/ci/types.js'
 import { visibilityName } from '../../rules/visibility.js'
+import type { RequestsOfPipeline } from './merge-requests/facts.js'
 
 /** What the predefined variables of a pipeline are made of. */
-export interface PipelineFacts {
+export interface PipelineFacts extends RequestsOfPipeline {
   project: Project
   ref: string
   tag: boolean
@@ -28,7 +29,9 @@ function timeOf({ committer }: Commit): string | undefined {
 
 /** The predefined variables of a pipeline, as version 13.12 has them. */
 export function predefinedVariables(ctx: Pick<Context, 'links' | 'config'>, facts: PipelineFacts): Variable[] {
-  const { project, ref, tag, commit, user, pipeline } = facts
+  const { project, tag, commit, user, pipeline, request, open_requests: open } = facts
+  const ref = request?.source_branch ?? facts.ref
+  const isOfRequest = request !== null || facts.source === 'merge_request_event'
   const path = fullPathOf(project)
   const url = ctx.links.project(path)
   const server = new URL(ctx.links.base)
@@ -64,13 +67,14 @@ export function predefinedVariables(ctx: Pick<Context, 'links' | 'config'>, fact
     CI_COMMIT_REF_NAME: ref,
     CI_COMMIT_REF_SLUG: slug(ref),
     CI_COMMIT_REF_PROTECTED: String(facts.protected),
-    CI_COMMIT_BRANCH: tag ? undefined : ref,
+    CI_COMMIT_BRANCH: tag || isOfRequest ? undefined : ref,
     CI_COMMIT_TAG: tag ? ref : undefined,
     CI_COMMIT_MESSAGE: commit.message,
     CI_COMMIT_TITLE: title,
     CI_COMMIT_DESCRIPTION: title.length < 100 ? rest.join('\n').trim() : commit.message,
     CI_COMMIT_AUTHOR: `${commit.author.name} <${commit.author.email}>`,
     CI_COMMIT_TIMESTAMP: timeOf(commit),
+    CI_OPEN_MERGE_REQUESTS: open.length > 0 ? open.join(',') : undefined,
     CI_PIPELINE_SOURCE: facts.source,
     CI_PIPELINE_ID: pipeline ? String(pipeline.id) : undefined,
     CI_PIPELINE_IID: pipeline ? String(pipeline.iid) : undefined,
@@ -80,5 +84,6 @@ export function predefinedVariables(ctx: Pick<Context, 'links' | 'config'>, fact
     GITLAB_USER_NAME: user?.name,
     GITLAB_USER_EMAIL: user?.email,
   }
-  return Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }]))
+  const all = Object.entries(values).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value }]))
+  return [...all, ...(request?.variables ?? [])]
 }

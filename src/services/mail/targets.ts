@@ -96,7 +96,8 @@ const FINDERS: Record<Notification['target'], Find> = {
       .where(and(eq(pipelines.id, id ?? 0), eq(pipelines.project_id, subject.project.id)))
     if (!pipeline || !subject.can('read_pipeline')) return null
     const name = `Pipeline #${id}`
-    const title = `${name} for ${pipeline.ref} (${pipeline.sha.slice(0, 8)})`
+    const of = pipeline.ref.replace(/^refs\/merge-requests\/(\d+)\/head$/, '!$1')
+    const title = `${name} for ${of} (${pipeline.sha.slice(0, 8)})`
     return { name, title, text: '', ...NO_PEOPLE, url: `${page}/pipelines/${id}`, thread: `pipeline-${id}` }
   },
   async Release(ctx, subject, page, { id }) {

@@ -41,7 +41,7 @@ export async function archiveNamed(ctx: Context, project: number, name: string, 
 
 /** The archive of a job by its name in the newest pipeline of a branch or tag that succeeded (CI-132). */
 export async function latestArchive(ctx: Context, { project }: ProjectSubject, ref: string, name: string): Promise<Artifact> {
-  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' and q.source <> 'parent_pipeline' order by q.id desc limit 1)`
+  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' and q.source <> 'parent_pipeline' and (q.source <> 'merge_request_event' or q.ref like 'refs/merge-requests/%') order by q.id desc limit 1)`
   const found = await archiveNamed(ctx, project.id, name, eq(commitStatuses.pipeline_id, newest))
   if (!found) throw notFound()
   return found

@@ -117,7 +117,8 @@ const LEFT_BEHIND_MS = 86_400_000
 /** Removes files whose time is over; those of the newest pipeline of a ref that succeeded are kept (CI-131). */
 async function removeExpired(ctx: Context): Promise<void> {
   const newer = sql`exists (select 1 from ${pipelines} q where q.project_id = ${pipelines.project_id} and q.ref = ${pipelines.ref}
-    and q.tag = ${pipelines.tag} and q.status = 'success' and q.source <> 'parent_pipeline' and q.id > ${pipelines.id})`
+    and q.tag = ${pipelines.tag} and q.status = 'success' and q.source <> 'parent_pipeline'
+    and (q.source = 'merge_request_event') = (${pipelines.source} = 'merge_request_event') and q.id > ${pipelines.id})`
   const due = await ctx.db.write
     .select({ id: artifacts.id })
     .from(artifacts)

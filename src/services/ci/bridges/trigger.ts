@@ -16,6 +16,7 @@ import { canceling, mirroring, triggering } from '../builds/later.js'
 import { type BuildRecord, loadBuild } from '../builds/payload.js'
 import { endBuild } from '../builds/report.js'
 import { createPipeline, type NewPipeline, runsJobs } from '../create.js'
+import { requestOfPipeline, requestsOf } from '../merge-requests/facts.js'
 import { predefinedVariables } from '../predefined.js'
 import { targetOf } from '../target.js'
 import { overridingVariables } from '../variables.js'
@@ -140,15 +141,19 @@ async function create(ctx: Context, record: BuildRecord, trigger: JobTrigger, ma
   }
 }
 
-type Target = { subject: ProjectSubject; given: Pick<NewPipeline, 'source' | 'ref' | 'tag' | 'sha' | 'before_sha' | 'config' | 'inputs'> }
+type Target = {
+  subject: ProjectSubject
+  given: Pick<NewPipeline, 'source' | 'ref' | 'tag' | 'sha' | 'before_sha' | 'merge_request' | 'config' | 'inputs'>
+}
 
-/** A child pipeline: of the same commit. */
+/** A child pipeline: of the same commit, and the same merge request (CI-211). */
 async function child(ctx: Context, subject: ProjectSubject, { pipeline }: BuildRecord, trigger: JobTrigger, ancestors: Ancestor[]): Promise<Target> {
   const first = ancestors.findIndex(({ source }) => source !== 'parent_pipeline')
   if ((first < 0 ? ancestors.length : first) >= MAX_CHILD_DEPTH) throw new Refusal('reached_max_descendant_pipelines_depth')
   const { ref, tag, before_sha } = pipeline
   const config = await childConfig(ctx, subject, pipeline.id, trigger)
-  return { subject, given: { source: 'parent_pipeline', ref, tag, sha: pipeline.sha as Oid, before_sha, config } }
+  const merge_request = (await requestOfPipeline(ctx, pipeline.id)) ?? undefined
+  return { subject, given: { source: 'parent_pipeline', ref, tag, sha: pipeline.sha as Oid, before_sha, merge_request, config } }
 }
 
 /** A pipeline of another project: of the head of a branch or tag. */
@@ -177,8 +182,10 @@ async function variablesOf(ctx: Context, { job, build, pipeline, project }: Buil
   const commit = await repositoryOf(ctx, project).commit(pipeline.sha as Oid)
   if (!commit) throw new Refusal('downstream_pipeline_creation_failed', 'Commit not found')
   const { stored, given } = await overridingVariables(ctx, { project, pipeline, environment: build.definition.environment?.name ?? null })
+  const request = await requestOfPipeline(ctx, pipeline.id)
+  const requests = await requestsOf(ctx, { ...pipeline, request, project, user: caller.user })
   const all: Variable[] = [
-    ...predefinedVariables(ctx, { ...pipeline, project, commit, user: caller.user, pipeline }),
+    ...predefinedVariables(ctx, { ...pipeline, ...requests, project, commit, user: caller.user, pipeline }),
     { key: 'CI_JOB_ID', value: String(job.id) },
     { key: 'CI_JOB_NAME', value: job.name },
     { key: 'CI_JOB_STAGE', value: job.stage },

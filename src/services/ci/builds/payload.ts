@@ -10,6 +10,7 @@ import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import { environmentVariables, recordAddress } from '../environments/of-jobs.js'
+import { requestOfPipeline, requestsOf } from '../merge-requests/facts.js'
 import { predefinedVariables } from '../predefined.js'
 import { dotenvFor } from '../reports/dotenv.js'
 import type { Runner } from '../runners/runners.js'
@@ -78,8 +79,10 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   const base = new URL(ctx.links.http(path))
   base.username = 'gitlab-ci-token'
   base.password = taken.token
+  const request = await requestOfPipeline(ctx, pipeline.id)
+  const requests = await requestsOf(ctx, { ...pipeline, request, project, user: actorOf(user) })
   const predefined = [
-    ...predefinedVariables(ctx, { ...pipeline, project, commit, user: actorOf(user), pipeline }),
+    ...predefinedVariables(ctx, { ...pipeline, ...requests, project, commit, user: actorOf(user), pipeline }),
     ...jobVariables(ctx, record, runner),
     ...environmentVariables(definition),
   ]
@@ -128,7 +131,7 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   // the commit by its id: its branch may have moved on, or be gone
   const refspecs = [
     `+${pipeline.sha}:refs/pipelines/${pipeline.id}`,
-    ...(depth === 0 ? all_refs : (await repository.ref(branch)) ? [`+${branch}:${local}`] : []),
+    ...(depth === 0 ? all_refs : request === null && (await repository.ref(branch)) ? [`+${branch}:${local}`] : []),
   ]
   return {
     id: job.id,

@@ -2,6 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import { commitStatuses, mergeRequests, type RowImage } from '../../../db/schema/index.js'
 import { ZERO } from '../../../git/types.js'
 import { STAGE } from '../../../rules/pipeline-states.js'
+import { requestOfPipeline } from '../../ci/merge-requests/facts.js'
 import { pipelineVariablesOf } from '../../ci/variables.js'
 import type { HookChange } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
@@ -22,10 +23,13 @@ export async function pipelineOf(data: PayloadData, pipeline: RowImage): Promise
   )
   const commit = await repositoryIn(data, project).commit(String(pipeline['sha']))
   const url = `${data.ctx.links.project(project.fullPath)}/pipelines/${pipeline['id']}`
+  const request = await requestOf(data, pipeline)
+  // that of a merge request is sent with the name of the source branch
+  const ref = pipeline['source'] === 'merge_request_event' && request ? request.source_branch : pipeline['ref']
   const body = {
     object_kind: 'pipeline',
-    object_attributes: { ...attributes(pipeline, statuses), variables: await variablesOf(data, pipeline), url },
-    merge_request: await requestOf(data, pipeline),
+    object_attributes: { ...attributes(pipeline, statuses), ref, variables: await variablesOf(data, pipeline), url },
+    merge_request: request,
     user: await userById(data, pipeline['user_id']),
     project: projectObject(data, project),
     commit: commit && commitObject(data, project, commit),
@@ -105,17 +109,18 @@ async function build(data: PayloadData, status: RowImage, facts: BuildFacts | un
   }
 }
 
-/** The open merge request that has this head pipeline, if there is one. */
+/** The merge request that it is for, else an open one that has this head pipeline, if there is one (HK-20, CI-214). */
 async function requestOf({ ctx }: PayloadData, pipeline: RowImage) {
+  const id = Number(pipeline['id'])
+  const own = await requestOfPipeline(ctx, id)
+  const isHead = and(eq(mergeRequests.head_pipeline_id, id), eq(mergeRequests.state, 'opened'))
   const [found] = await ctx.db.write
     .select()
     .from(mergeRequests)
-    .where(
-      and(eq(mergeRequests.head_pipeline_id, Number(pipeline['id'])), eq(mergeRequests.state, 'opened'), sql`${mergeRequests.deleted_at} is null`),
-    )
+    .where(and(own === null ? isHead : eq(mergeRequests.id, own), sql`${mergeRequests.deleted_at} is null`))
     .orderBy(asc(mergeRequests.id))
     .limit(1)
   if (!found) return null
-  const { id, iid, title, source_branch, source_project_id, target_branch, project_id, state, merge_status } = found
-  return { id, iid, title, source_branch, source_project_id, target_branch, target_project_id: project_id, state, merge_status }
+  const { iid, title, source_branch, source_project_id, target_branch, project_id, state, merge_status } = found
+  return { id: found.id, iid, title, source_branch, source_project_id, target_branch, target_project_id: project_id, state, merge_status }
 }

@@ -4,7 +4,7 @@ import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import { totalCount } from '../../../../db/decoded.js'
-import { mergeRequestCommits, pipelines } from '../../../../db/schema/index.js'
+import { mergeRequestCommits, mergeRequestPipelines, pipelines } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { forbidden } from '../../../../failures.js'
 import type { Keyset } from '../../../../lib/keyset.js'
@@ -19,10 +19,14 @@ const selectPipelines = statement('pipelines of a merge request', (db) =>
     .where(
       and(
         eq(pipelines.project_id, sql.placeholder('source')),
-        eq(pipelines.ref, sql.placeholder('branch')),
         afterRow(pipelines.id),
         isNoChild,
-        sql`exists (select 1 from ${mergeRequestCommits} c where c.merge_request_id = ${sql.placeholder('request')} and c.sha = ${pipelines.sha})`,
+        sql`${pipelines.id} in (
+          select t.pipeline_id from ${mergeRequestPipelines} t where t.merge_request_id = ${sql.placeholder('request')}
+          union all select p.id from ${mergeRequestCommits} c
+            join ${pipelines} p on p.project_id = ${sql.placeholder('source')} and p.sha = c.sha
+              and p.ref = ${sql.placeholder('branch')} and p.source <> 'merge_request_event'
+            where c.merge_request_id = ${sql.placeholder('request')})`,
       ),
     )
     .orderBy(desc(pipelines.id))
@@ -31,7 +35,8 @@ const selectPipelines = statement('pipelines of a merge request', (db) =>
 )
 
 /**
- * Pipelines of the source branch whose commit belongs to any version, and the full path of their project (MR-89). The
+ * Pipelines of the merge request, those of the source branch whose commit belongs to any version, and the full path of
+ * their project (MR-89, MR-611). The
  * page is empty if the caller does not see the source project (SEC-42).
  */
 export async function listRequestPipelines(

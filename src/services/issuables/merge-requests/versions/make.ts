@@ -3,9 +3,10 @@ import type { Context } from '../../../../context.js'
 import { commitAsynchronously } from '../../../../db/asynchronous-commit.js'
 import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipelines } from '../../../../db/schema/index.js'
+import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes } from '../../../../db/schema/index.js'
 import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
 import { mapConcurrently } from '../../../../lib/async/concurrency.js'
+import { headPipelineOf } from '../../../ci/merge-requests/heads.js'
 import { actAs } from '../../../outbox/acting.js'
 import { DIFF_LIMITS } from '../../../repository/diff-limits.js'
 import { copyCommits } from '../../../repository/object-copies.js'
@@ -252,8 +253,7 @@ export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { 
     update ${mergeRequests} r set
       version_id = coalesce(v.id, r.version_id), version_due = r.version_due and v.id is null,
       sha = coalesce(d.head, r.sha), changes_count = coalesce(d.size, r.changes_count),
-      head_pipeline_id = case when v.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
-        where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head and p.source <> 'parent_pipeline' order by p.id desc limit 1) end,
+      head_pipeline_id = case when v.id is null then r.head_pipeline_id else ${headPipelineOf(sql`d.head`)} end,
       links_due = not d.without_references and (r.links_due or v.id is not null),
       merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
       behind_target = d.behind,

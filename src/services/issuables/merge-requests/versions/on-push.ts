@@ -1,5 +1,5 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
-import type { Context, PushEvent } from '../../../../context.js'
+import type { Context, Move, PushEvent } from '../../../../context.js'
 import { commitAsynchronously } from '../../../../db/asynchronous-commit.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequestCommits, mergeRequests, notes, users } from '../../../../db/schema/index.js'
@@ -7,6 +7,7 @@ import { statement } from '../../../../db/statement.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
 import { titleOf } from '../../../../rules/commit-title.js'
 import { isDraft } from '../../../../rules/draft.js'
+import { requestPipeline } from '../../../ci/merge-requests/run.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { actAs } from '../../../outbox/acting.js'
 import { mergeChecks, promptMergeChecks } from '../merging/checks.js'
@@ -22,6 +23,8 @@ const HEADS = 'refs/heads/'
 /** The most commits of one push whose titles are read, and that are looked up in merge requests. */
 const MAX_TITLES = 100
 const MAX_COMMITS = 10_000
+/** The most merge requests of a branch, the newest, that one push makes pipelines of. */
+const MAX_PIPELINES = 20
 
 const selectRequestsOfBranches = statement('open merge requests of branches', (db) =>
   selectMergeRequestRefs(
@@ -129,7 +132,7 @@ async function onSourceMoved(
   ctx: Context,
   { repository, actorId, enqueue }: { repository: GitRepository; actorId: number | null; enqueue: PushEvent['enqueue'] },
   group: MergeRequestRefs[],
-  move: RefUpdate,
+  move: Move,
 ): Promise<void> {
   const ids = group.map(({ id }) => id)
   if (move.new === ZERO) {
@@ -168,6 +171,8 @@ async function onSourceMoved(
   })
   const unchecked = await updatePushedVersions(ctx, ids, actorId)
   if (unchecked.length > 0) enqueue(promptMergeChecks, { merge_requests: unchecked })
+  // in a branch pushed without CI no merge request gets a pipeline either (PO-9)
+  if (actorId !== null && !move.skip_ci) for (const id of ids.slice(-MAX_PIPELINES)) enqueue(requestPipeline, { merge_request: id, user: actorId })
 }
 
 /**

@@ -7,10 +7,12 @@ import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
 import { forbidden, notFound, unprocessable } from '../../../../failures.js'
+import { enqueue } from '../../../../jobs/enqueue.js'
 import { settleAll } from '../../../../lib/async/settle-all.js'
 import { squashesByDefault } from '../../../../rules/squash.js'
 import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
+import { requestPipeline } from '../../../ci/merge-requests/run.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
 import { actAs } from '../../../outbox/acting.js'
@@ -38,6 +40,8 @@ export interface NewMergeRequest extends NewIssuable {
   remove_source_branch?: boolean | undefined
   squash?: boolean | undefined
   allow_collaboration?: boolean | undefined
+  /** It gets no pipeline (PO-9). */
+  skip_ci?: boolean | undefined
 }
 
 /**
@@ -68,6 +72,7 @@ export async function createMergeRequest(
         setFirstVersionRefs(ctx, created),
         recordVersions(tx, [created], {}, ctx.now()),
         recordCreatedEvent(tx, created.request, caller, ctx.now()),
+        enqueuePipeline(tx, caller, id, given),
       ])
       await recordCrossReferences(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
       return id
@@ -77,9 +82,13 @@ export async function createMergeRequest(
   // a concurrent push did not see the row
   const { head, start } = await headsOf(ctx, draft.request)
   if (head !== draft.heads.head || start !== draft.heads.start) await updateVersion(ctx, { id })
+  if (head !== draft.heads.head) await enqueuePipeline(ctx.db, caller, id, given)
   if (!draft.withoutReferences) await updateIssueLinks(ctx, id)
   return loadMergeRequest(ctx, caller, target, id)
 }
+
+const enqueuePipeline = async (db: Transaction | Context['db'], { user }: SignedIn, id: number, { skip_ci }: NewMergeRequest) =>
+  skip_ci ? undefined : enqueue(db, requestPipeline, { merge_request: id, user: user.id })
 
 const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMergeRequest) => ({
   project_id: target.project.id,

@@ -1,7 +1,7 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
-import type { Context } from '../../../../context.js'
+import type { Context, Move } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { type RefUpdate, ZERO } from '../../../../git/types.js'
@@ -13,7 +13,7 @@ const HEADS = 'refs/heads/'
 const MAX_BRANCHES = 5
 
 /** The pushed branches that merge requests may come from: none that was deleted, nor the default branch of the target. */
-export const branchesOf = ({ project }: ProjectSubject, moves: RefUpdate[]): (RefUpdate & { branch: string })[] =>
+export const branchesOf = ({ project }: ProjectSubject, moves: Move[]): (Move & { branch: string })[] =>
   moves
     .filter((move) => move.new !== ZERO && move.ref.startsWith(HEADS))
     .map((move) => ({ ...move, branch: move.ref.slice(HEADS.length) }))

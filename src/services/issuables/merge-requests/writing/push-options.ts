@@ -2,11 +2,10 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
 import { findMergeRequestFor, type MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
-import type { Context } from '../../../../context.js'
+import type { Context, Move } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { Failure, failureText, nullOnFailure } from '../../../../failures.js'
-import type { RefUpdate } from '../../../../git/types.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { partsOfMessage } from '../../../../rules/commit-title.js'
 import { isDraft } from '../../../../rules/draft.js'
@@ -52,7 +51,7 @@ export async function applyMergeRequestOptions(
   ctx: Context,
   caller: SignedIn,
   source: ProjectSubject,
-  moves: RefUpdate[],
+  moves: Move[],
   options: MergeRequestOptions,
 ): Promise<string[]> {
   const target = await targetOf(ctx, caller, source)
@@ -107,7 +106,7 @@ async function lookUp(ctx: Context, caller: SignedIn, target: ProjectSubject, { 
   return { people: { assign: await idsOf(assign), unassign: await idsOf(unassign), milestone_id: found?.id }, warnings }
 }
 
-async function applyTo(ctx: Context, push: PushWithOptions, move: RefUpdate & { branch: string }): Promise<string[]> {
+async function applyTo(ctx: Context, push: PushWithOptions, move: Move & { branch: string }): Promise<string[]> {
   const { caller, target, options, people } = push
   const open = await findOpen(ctx, push, move.branch)
   if (!open && !options.create) return [`A merge_request.create push option is required to create a merge request for branch ${move.branch}`]
@@ -145,7 +144,7 @@ const titled = (title: string, { draft }: MergeRequestOptions) => (draft && !isD
 async function create(
   ctx: Context,
   { caller, source, target, options, people }: PushWithOptions,
-  { new: head, branch }: RefUpdate & { branch: string },
+  { new: head, branch, skip_ci }: Move & { branch: string },
 ) {
   const target_branch = options.target ?? target.project.default_branch
   const { title, description } = await textsOf(ctx, { source, target }, { head, branch, target_branch })
@@ -159,6 +158,7 @@ async function create(
     assignee_ids: people.assign.filter((id) => !people.unassign.includes(id)),
     milestone_id: people.milestone_id,
     remove_source_branch: options.remove_source_branch,
+    skip_ci,
   })
   return request
 }

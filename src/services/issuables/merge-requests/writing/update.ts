@@ -7,9 +7,11 @@ import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests, projects } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/unique-violation.js'
 import { invalidRecord, notFound } from '../../../../failures.js'
+import { enqueue } from '../../../../jobs/enqueue.js'
 import { sameButForTicks } from '../../../../rules/references.js'
 import { issueReferencesIn, recordCrossReferences, resolveMentions } from '../../../activity/cross-references.js'
 import { finishTodos } from '../../../activity/todos.js'
+import { requestPipeline } from '../../../ci/merge-requests/run.js'
 import { actAs } from '../../../outbox/acting.js'
 import { changeLabels } from '../../assigned-labels.js'
 import { checkTexts } from '../../validation.js'
@@ -67,13 +69,15 @@ export async function updateMergeRequest(
     }),
   )
   if (changed.version) await updateVersion(ctx, { id })
+  if (changed.reopened) await enqueue(ctx.db, requestPipeline, { merge_request: id, user: caller.user.id })
   if (changed.links) await updateIssueLinks(ctx, id)
   return loadMergeRequest(ctx, caller, subject, id)
 }
 
-/** What a change requires afterwards: a new version, and new links to issues. */
+/** What a change requires afterwards: a new version, a pipeline, and new links to issues. */
 interface Consequences {
   version: boolean
+  reopened: boolean
   links: boolean
 }
 
@@ -102,7 +106,7 @@ async function applyChange(
   })
   const labelNotes = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, now) : []
   const notes = [...(await notesOf(ctx, before, values)), ...(await notesOnReviewer(tx, before.reviewer_id, values.reviewer_id)), ...labelNotes]
-  if (Object.keys(values).length === 0 && labelNotes.length === 0) return { version: false, links: false }
+  if (Object.keys(values).length === 0 && labelNotes.length === 0) return { version: false, reopened: false, links: false }
   const version = values.target_branch !== undefined || values.state === 'opened'
   const links = version || values.title !== undefined || values.description !== undefined
   const written = tx
@@ -118,7 +122,7 @@ async function applyChange(
     await notifyReviewer(tx, caller, target, values.reviewer_id, now)
   }
   if (labelNotes.length > 0 || (await finishesTodos(ctx, before, after, values))) await finishTodos(tx, caller.user.id, target, now)
-  return { version, links }
+  return { version, reopened: values.state === 'opened', links }
 }
 
 /** Makes the merge status unknown; the new number discards a running check of the former branches (MR-8). */
