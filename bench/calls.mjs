@@ -389,6 +389,15 @@ const newBranch = async ({ post, n }) => {
   await post('/projects/:id/repository/commits', { branch: `call${n}`, start_branch: 'main', commit_message: `call ${n}`, actions })
   return `call${n}`
 }
+async function newRequestWithCi(k) {
+  const source_branch = `request${k.n}`
+  const actions = [
+    { action: 'create', file_path: '.gitlab-ci.yml', content: 'job: { script: x, when: manual, allow_failure: false, only: [merge_requests] }\n' },
+  ]
+  await k.post('/projects/:id/repository/commits', { branch: source_branch, start_branch: 'main', commit_message: `ci ${k.n}`, actions })
+  const { iid } = await k.post('/projects/:id/merge_requests', { title: `a request ${k.n}`, source_branch, target_branch: 'main' })
+  return { merge_request_iid: iid }
+}
 const newRequest = async (k) => {
   const source_branch = await newBranch(k)
   return { merge_request_iid: (await k.post('/projects/:id/merge_requests', { title: `call ${k.n}`, source_branch, target_branch: 'main' })).iid }
@@ -732,6 +741,7 @@ const WRITES = {
   }),
   'POST /projects/:id/statuses/:sha': ({ n }) => ({ body: { state: 'success', name: `call ${n}` } }),
   'POST /projects/:id/pipelines/:pipeline_id/cancel': () => ({}),
+  'POST /projects/:id/merge_requests/:merge_request_iid/pipelines': async (k) => ({ fill: await newRequestWithCi(k) }),
   'POST /projects/:id/pipeline': async (k) => ({ body: { ref: (await newJob(k)).ref } }),
   'POST /projects/:id/pipelines/:pipeline_id/retry': async (k) => ({ fill: await canceledJob(k) }),
   'DELETE /projects/:id/pipelines/:pipeline_id': async (k) => ({ fill: await newJob(k) }),

@@ -21,7 +21,7 @@ import { advance, lockJobs } from './builds/advance.js'
 import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
-import { type RequestFacts, requestsOf } from './merge-requests/facts.js'
+import { type RequestFacts, type RequestsOfPipeline, requestsOf } from './merge-requests/facts.js'
 import { becomeHead } from './merge-requests/heads.js'
 import { predefinedVariables } from './predefined.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
@@ -92,7 +92,7 @@ async function planFor(
   ctx: Context,
   caller: SignedIn,
   subject: ProjectSubject,
-  { commit, isProtected, ...given }: NewPipeline & { commit: Commit; isProtected: boolean },
+  { commit, isProtected, requests, ...given }: NewPipeline & { commit: Commit; isProtected: boolean; requests: RequestsOfPipeline },
 ): Promise<Planned> {
   const none = (error: string, nothing: boolean): Planned => ({ compiled: null, plan: null, errors: [error], nothing })
   const { project } = subject
@@ -101,7 +101,6 @@ async function planFor(
   if (text === null) return none('Missing CI config file', true)
   if (text === undefined) return none('The CI config file is too large', false)
   const { user } = caller
-  const requests = await requestsOf(ctx, { ...given, request: given.merge_request ?? null, project, user })
   const predefined = predefinedVariables(ctx, { ...given, ...requests, project, commit, user, pipeline: null, protected: isProtected })
   const overriding = [...(await storedVariables(ctx, project, isProtected)), ...given.variables]
   const resolver = includeResolver(ctx, caller, own)
@@ -140,7 +139,8 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
   const commit = await repositoryOf(ctx, project).commit(given.sha)
   if (!commit) throw refusedPipeline(['Commit not found'])
   const isProtected = await hasProtectedRef(ctx, project, given)
-  const { compiled, plan: planned, errors, nothing } = await planFor(ctx, caller, subject, { ...given, commit, isProtected })
+  const requests = await requestsOf(ctx, { ...given, request: given.merge_request ?? null, project, user: caller.user })
+  const { compiled, plan: planned, errors, nothing } = await planFor(ctx, caller, subject, { ...given, commit, isProtected, requests })
   if (errors.length > 0 && (given.strict === true || (given.strict && nothing))) throw refusedPipeline(errors)
   if (nothing) return null
   const skipped = (given.source === 'push' || given.source === 'merge_request_event') && skipsCi(commit.message)
@@ -185,7 +185,8 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
       if (given.merge_request !== undefined) await insertRequestPipeline(tx, row.id, given.merge_request)
       if (row.source !== 'parent_pipeline') await becomeHead(tx, row, given.merge_request ?? null)
       if (jobs.length === 0) return [row.id, { ...row, status: 'created' as const }, row.status] as const
-      await insertJobs(tx, row, caller.user.id, jobs, now)
+      // what is deployed for a merge request is of its source branch (CI-216)
+      await insertJobs(tx, { ...row, ref: requests.request?.source_branch ?? row.ref }, caller.user.id, jobs, now)
       const locked = await lockJobs(tx, row.id)
       return [row.id, row, await advance(ctx, tx, locked ?? row)] as const
     })

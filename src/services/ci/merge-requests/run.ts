@@ -96,3 +96,9 @@ export async function runRequestPipeline(
   if (made === null) throw refusedPipeline(['No stages / jobs for this pipeline.'])
   return { pipeline: await getPipeline(ctx, at.subject, made), fullPath: fullPathOf(at.subject.project) }
 }
+
+/** Whether the caller may make a pipeline of a merge request, as far as is known before its configuration is read. */
+export async function mayRunRequestPipeline(ctx: Context, caller: SignedIn, { request: { id } }: MergeRequestSubject): Promise<boolean> {
+  const request = await loadRequest(ctx, id)
+  return request !== null && typeof (await targetFor(ctx, caller, request)) !== 'string'
+}

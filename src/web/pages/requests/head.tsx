@@ -21,7 +21,7 @@ export interface HeadProps {
   subject: MergeRequestSubject
   /** The project of the source branch; null: it is gone, or the reader does not see it. */
   source: ProjectSubject | null
-  tab: '' | '/commits' | '/diffs' | '/conflicts'
+  tab: '' | '/commits' | '/pipelines' | '/diffs' | '/conflicts'
   /** Notes of the reader that are not sent yet. */
   drafts?: number
 }
@@ -128,6 +128,7 @@ export function RequestHead({ view, subject, source, tab, drafts = 0 }: HeadProp
           [
             ['', 'Overview', 'message-square', request.user_notes_count],
             ['/commits', 'Commits', 'git-commit-horizontal', null],
+            ...(subject.can('read_pipeline') ? ([['/pipelines', 'Pipelines', 'circle-check', null]] as const) : []),
             ['/diffs', 'Changes', 'file', request.changes_count],
           ] as const
         ).map(([name, label, icon, count]) => (

@@ -17,6 +17,7 @@ import {
   sourceBranchRemoval,
   sourceBranchRestoration,
 } from './merging.js'
+import { requestPipelineForm, requestPipelinesPage } from './pipelines.js'
 import {
   draftChange,
   draftRemoval,
@@ -69,4 +70,6 @@ export const requests: readonly (Page | Form)[] = [
   mergeRequestPage,
   mergeWidget,
   requestCommitsPage,
+  requestPipelinesPage,
+  requestPipelineForm,
 ]

@@ -15,14 +15,14 @@ import { completeMergeRequest, type SingleMergeRequest, sourceOf } from '../../.
 import { type ApprovalsRecord, loadApprovals } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { listReviewers, type ReviewerRecord } from '../../../services/issuables/merge-requests/writing/reviewers.js'
 import { AppLink } from '../../components/app-link.js'
-import { PipelineBadge, shortId } from '../../components/files/code.js'
+import { shortId } from '../../components/files/code.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
-import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
+import { FailedJobs, type HeadPipeline, HeadPipelineLine, loadHeadPipeline } from './head-pipeline.js'
 import { MergeCommands } from './merge-commands.js'
 
 export interface Merging {
@@ -35,6 +35,8 @@ export interface Merging {
   messages: { merge: string | null; squash: string | null } | null
   /** Where the source branch was deployed to last. */
   environments: Environment[]
+  /** More about the head pipeline; null if there is none that the viewer may read. */
+  head: HeadPipeline | null
 }
 
 /** The most reviewers that a page names. */
@@ -50,14 +52,18 @@ export async function loadMerging(ctx: Context, caller: SignedIn, subject: Merge
   ])
   const branches = await branchOptions(ctx, caller, subject, record)
   const { request, rules } = record
-  const environments = source?.can('read_pipeline') ? await environmentsOfBranch(ctx, source, request.source_branch) : []
-  if (!record.can_merge || request.state !== 'opened') return { record, approvals, reviewers, branches, messages: null, environments }
+  const readable = source?.can('read_pipeline') ? source : null
+  const [environments, head] = await Promise.all([
+    readable ? environmentsOfBranch(ctx, readable, request.source_branch) : [],
+    loadHeadPipeline(ctx, readable, record),
+  ])
+  if (!record.can_merge || request.state !== 'opened') return { record, approvals, reviewers, branches, messages: null, environments, head }
   const merging = { caller, subject, request }
   const [merge, squash] = await Promise.all([
     rules.merge_method === 'ff' ? null : mergeMessage(ctx, merging, undefined),
     rules.squash_option === 'never' ? null : squashMessage(ctx, merging, undefined),
   ])
-  return { record, approvals, reviewers, branches, messages: { merge, squash }, environments }
+  return { record, approvals, reviewers, branches, messages: { merge, squash }, environments, head }
 }
 
 const CHECK_ICONS = { done: 'circle-check', missing: 'circle-x', waiting: 'clock', info: 'circle-dot' } as const
@@ -149,14 +155,13 @@ function Open(props: BoxProps) {
   )
 }
 
-function Checks({ record, approvals, reviewers, branches, environments, view, subject }: BoxProps) {
-  const { request, rules, pipeline_status: pipeline, head_pipeline, can_merge } = record
+function Checks({ record, approvals, reviewers, branches, environments, head, view, subject }: BoxProps) {
+  const { request, rules, pipeline_status: pipeline, can_merge } = record
   const at = addressOf(subject)
   const target = <code>{request.target_branch}</code>
   const threads = request.unresolved_discussions_count
   const names = approvals.approvers.map(({ name }) => name).join(', ')
   const asking = reviewers.filter(({ state }) => state === 'requested_changes').map(({ user }) => user.name)
-  const pipelineAt = head_pipeline && record.source_path && `${view.links.prefix}/${inUrl(record.source_path)}/-/pipelines/${head_pipeline.id}`
   return (
     <ul class="checks">
       {isDraft(request.title) && (
@@ -195,8 +200,9 @@ function Checks({ record, approvals, reviewers, branches, environments, view, su
       )}
       {pipeline !== null && (
         <Check state={pipeline === 'success' ? 'done' : isActive(pipeline) ? 'waiting' : rules.pipeline_needed ? 'missing' : 'info'}>
-          {pipelineAt ? <a href={pipelineAt}>The pipeline</a> : 'The pipeline'} <PipelineBadge state={pipeline} />
+          <HeadPipelineLine view={view} record={record} head={head} />
           {pipeline !== 'success' && rules.pipeline_needed && ' It must pass first.'}
+          <FailedJobs view={view} record={record} head={head} />
         </Check>
       )}
       {environments.map((environment) => (

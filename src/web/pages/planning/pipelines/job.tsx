@@ -7,6 +7,7 @@ import { cancelJob, eraseJob, type JobAction, playJob, retryJob } from '../../..
 import { readTrace } from '../../../../services/ci/builds/chunks.js'
 import { traceOf } from '../../../../services/ci/builds/trace.js'
 import { type BuildFacts, getJob, type JobRecord } from '../../../../services/ci/jobs.js'
+import { type Log, LogLines, readLog, SHOWN_BYTES } from '../../../components/ci/log.js'
 import { Facts, sizeText } from '../../../components/facts.js'
 import { PipelineBadge, shortId } from '../../../components/files/code.js'
 import { Badge } from '../../../components/list.js'
@@ -15,7 +16,6 @@ import { Time } from '../../../components/time.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
 import { form, type PageView, page, Redirect } from '../../../page.js'
-import { type Log, LogLines, readLog, SHOWN_BYTES } from './log.js'
 import { ciAddress, durationText, JobActions } from './shared.js'
 
 const reads = onProjectSignedIn('read_pipeline')

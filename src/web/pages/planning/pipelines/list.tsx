@@ -1,14 +1,15 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../../../access/rules.js'
 import { oneOf, opt, paging, str } from '../../../../http/params.js'
+import { requestsOfPipelines } from '../../../../services/ci/merge-requests/of-pipelines.js'
 import { listPipelines, SCOPES, stagesOf } from '../../../../services/ci/pipelines.js'
 import { getCommit } from '../../../../services/repository/commits/read.js'
-import { PipelineBadge, PipelineIcon, shortId } from '../../../components/files/code.js'
-import { Pager, Row, Rows } from '../../../components/list.js'
+import { PipelineRows } from '../../../components/ci/pipeline-rows.js'
+import { shortId } from '../../../components/files/code.js'
+import { Pager } from '../../../components/list.js'
 import { Prose } from '../../../components/markup.js'
 import { renderText } from '../../../components/render-text.js'
 import { SearchForm } from '../../../components/search.js'
-import { Time } from '../../../components/time.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../../links.js'
 import { page, Redirect } from '../../../page.js'
@@ -36,11 +37,8 @@ export const pipelinesPage = page({
     const runners = subject.project.shared_runners_enabled ? await renderText(ctx, caller, null, shared_runners_text) : ''
     const filter = { ref: input.ref, sha: input.sha, scope: input.scope, order_by: 'id', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listPipelines(ctx, subject, filter)
-    const stages = await stagesOf(
-      ctx,
-      subject,
-      items.map(({ id }) => id),
-    )
+    const ids = items.map(({ id }) => id)
+    const [stages, requests] = await Promise.all([stagesOf(ctx, subject, ids), requestsOfPipelines(ctx, caller, ids)])
     const links = projectLinks(view, fullPathOf(subject.project))
     const scopes = (
       <nav class="group" aria-label="Kind of pipelines">
@@ -94,42 +92,18 @@ export const pipelinesPage = page({
               </a>
             </p>
           )}
-          <Rows
+          <PipelineRows
+            view={view}
+            subject={subject}
+            items={items}
+            stages={stages}
+            requests={requests}
             empty={
               input.ref || input.scope || input.sha
                 ? 'There are no such pipelines.'
                 : 'There is no pipeline yet: a push with a .gitlab-ci.yml makes one, and so does a status that a CI server posts.'
             }
-          >
-            {items.map(({ id, ref, sha, status, updated_at }) => (
-              <Row
-                key={id}
-                actions={
-                  <>
-                    <span class="stage-dots">
-                      {(stages.get(id) ?? []).map(({ name, state }, i) => (
-                        <PipelineIcon key={i} state={state} of={`${name}:`} />
-                      ))}
-                    </span>
-                    <PipelineBadge state={status} />
-                  </>
-                }
-              >
-                <span>
-                  <a href={links.page(`pipelines/${id}`)}>
-                    <strong>#{id}</strong>
-                  </a>{' '}
-                  {ref}
-                </span>
-                <span class="dim">
-                  <a href={links.commit(sha)}>
-                    <code>{shortId(sha)}</code>
-                  </a>{' '}
-                  · <Time at={updated_at} />
-                </span>
-              </Row>
-            ))}
-          </Rows>
+          />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
       ),

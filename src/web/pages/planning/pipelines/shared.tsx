@@ -1,14 +1,13 @@
 import type { ProjectSubject } from '../../../../access/rules.js'
 import { type JobAction, possibleActions } from '../../../../services/ci/builds/actions.js'
 import type { JobRecord } from '../../../../services/ci/jobs.js'
+import { spanText } from '../../../components/ci/span.js'
 import { ActionButton } from '../../../components/form.js'
 import { homeOfProject } from '../../../links.js'
 import type { PageView } from '../../../page.js'
 
 /** The address of a page of the CI of a project, without the prefix of the service. */
 export const ciAddress = (subject: Pick<ProjectSubject, 'project'>, page: string) => `${homeOfProject(subject)}/-/${page}`
-
-export const spanText = (seconds: number) => (seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`)
 
 /** How long something took, in words; empty while it goes on. */
 export const durationText = (from: Date | null, to: Date | null) =>

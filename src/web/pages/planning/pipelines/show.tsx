@@ -4,7 +4,9 @@ import { rowId } from '../../../../http/params.js'
 import { downstreamOf, type LinkedPipeline, upstreamOf } from '../../../../services/ci/bridges/list.js'
 import { retryPipeline } from '../../../../services/ci/builds/actions.js'
 import { type BuildFacts, type JobRecord, listPipelineJobs } from '../../../../services/ci/jobs.js'
+import { type PipelineRequest, requestsOfPipelines } from '../../../../services/ci/merge-requests/of-pipelines.js'
 import { cancelPipeline, getPipeline, type PipelineRecord } from '../../../../services/ci/pipelines.js'
+import { RequestLink } from '../../../components/ci/pipeline-rows.js'
 import { Facts } from '../../../components/facts.js'
 import { PipelineBadge, PipelineIcon, shortId } from '../../../components/files/code.js'
 import { ActionButton } from '../../../components/form.js'
@@ -123,10 +125,12 @@ interface PipelineProps {
   jobs: JobRecord[]
   total: number
   upstream: LinkedPipeline | null
+  /** The merge request that it is for. */
+  request: PipelineRequest | undefined
   downstream: Map<number, LinkedPipeline>
 }
 
-function Pipeline({ view, subject, pipeline, jobs, total, upstream, downstream }: PipelineProps) {
+function Pipeline({ view, subject, pipeline, jobs, total, upstream, request, downstream }: PipelineProps) {
   const { id, status } = pipeline
   const links = projectLinks(view, fullPathOf(subject.project))
   const at = ciAddress(subject, `pipelines/${id}`)
@@ -161,7 +165,8 @@ function Pipeline({ view, subject, pipeline, jobs, total, upstream, downstream }
       )}
       <Facts
         facts={[
-          [pipeline.tag ? 'Tag' : 'Branch', pipeline.ref],
+          ['Merge request', request && <RequestLink view={view} request={request} project={pipeline.project_id} />],
+          [pipeline.tag ? 'Tag' : 'Branch', request?.source_branch ?? pipeline.ref],
           ['Commit', commitLink(pipeline.sha)],
           ['Before', pipeline.before_sha && /[^0]/.test(pipeline.before_sha) ? commitLink(pipeline.before_sha) : null],
           ['Made by', pipeline.source.replaceAll('_', ' ')],
@@ -207,10 +212,11 @@ export const pipelinePage = page({
   access: onProjectSignedIn('read_pipeline'),
   input: z.object({ pipeline_id: rowId() }),
   async show({ ctx, caller, subject, input, view }) {
-    const [pipeline, { items, total }, upstream] = await Promise.all([
+    const [pipeline, { items, total }, upstream, requests] = await Promise.all([
       getPipeline(ctx, subject, input.pipeline_id),
       listPipelineJobs(ctx, subject, input.pipeline_id, { bridges: false, page: 1, per_page: SHOWN_JOBS }),
       upstreamOf(ctx, caller, input.pipeline_id),
+      requestsOfPipelines(ctx, caller, [input.pipeline_id]),
     ])
     const downstream = await downstreamOf(
       ctx,
@@ -221,7 +227,16 @@ export const pipelinePage = page({
       title: `Pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
-          <Pipeline view={view} subject={subject} pipeline={pipeline} jobs={items} total={total} upstream={upstream} downstream={downstream} />
+          <Pipeline
+            view={view}
+            subject={subject}
+            pipeline={pipeline}
+            jobs={items}
+            total={total}
+            upstream={upstream}
+            request={requests.get(pipeline.id)}
+            downstream={downstream}
+          />
         </ProjectLayout>
       ),
     }

@@ -1,8 +1,8 @@
 import { AnsiUp } from 'ansi_up'
-import type { Slices } from '../../../../lib/async/slices.js'
-import { LogText } from '../../../components/markup.js'
-import { inChunks, PagePart } from '../../../page-part.js'
-import { spanText } from './shared.js'
+import type { Slices } from '../../../lib/async/slices.js'
+import { inChunks, PagePart } from '../../page-part.js'
+import { LogText } from '../markup.js'
+import { spanText } from './span.js'
 
 /** Bytes of the end of a log that its page shows. */
 export const SHOWN_BYTES = 500_000
@@ -157,5 +157,27 @@ const Items = ({ items }: { items: LogItem[] }) => (
 export const LogLines = ({ log }: { log: Log }) => (
   <div class="log" role="log">
     <Items items={log.items} />
+  </div>
+)
+
+const linesOf = (items: LogItem[]): LogLine[] =>
+  items.flatMap((item) => ('items' in item ? [...(item.title ? [item.title] : []), ...linesOf(item.items)] : [item]))
+
+/** The last lines of a log, as HTML. */
+export async function endOfLog(slices: Slices, bytes: Buffer, isCut: boolean, count: number): Promise<string[]> {
+  const { items } = await readLog(slices, bytes, isCut)
+  return linesOf(items)
+    .slice(-count)
+    .map(({ html }) => html)
+}
+
+/** The last lines of a log, without numbers. */
+export const LogEnd = ({ lines }: { lines: string[] }) => (
+  <div class="log">
+    {lines.map((html, i) => (
+      <div class="log-line" key={i}>
+        <LogText html={html} />
+      </div>
+    ))}
   </div>
 )
