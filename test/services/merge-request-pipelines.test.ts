@@ -36,8 +36,11 @@ async function opened(project: TestProject, given: Parameters<typeof aMergeReque
   return request
 }
 const run = (request: TestRequest, who: TestUser = request.project.creator) => t.api('post', `${request.path}/pipelines`, who)
-const list = async (request: TestRequest, who: TestUser = request.project.creator) =>
-  (await t.api('get', `${request.path}/pipelines`, who).expect(200)).body
+/** Those of the merge request before those of the branch, each the newest first: which of both is made first is open. */
+const list = async (request: TestRequest, who: TestUser = request.project.creator) => {
+  const { body } = await t.api('get', `${request.path}/pipelines`, who).expect(200)
+  return body.sort((a: { source: string }, b: { source: string }) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0))
+}
 const sources = async (request: TestRequest) => (await list(request)).map(({ source, status }: Record<string, string>) => `${source} ${status}`)
 const jobsOf = async (project: TestProject, pipeline: number) =>
   (await get(project, `/pipelines/${pipeline}/jobs`)).map(({ name }: { name: string }) => name)
@@ -160,14 +163,14 @@ describe('a push to the source branch', () => {
       })
     }
     await push(closed)
-    expect(await sources(closed)).toEqual(['push pending', 'merge_request_event pending', 'push canceled'].slice(1))
+    expect(await sources(closed)).toEqual(['merge_request_event pending', 'push canceled'])
   })
 
   it('makes a skipped one with [ci skip], and none with the push option (CI-103, CI-206)', async () => {
     const { project } = await withCi(BOTH)
     const request = await opened(project)
     await push(request, 'words [ci skip]')
-    expect((await sources(request)).slice(0, 2)).toEqual(['merge_request_event skipped', 'push skipped'])
+    expect(await sources(request)).toEqual(['merge_request_event skipped', 'merge_request_event canceled', 'push skipped', 'push canceled'])
   })
 
   it('makes none while jobs are off, and reopening makes one where there is none of the head (CI-206)', async () => {
@@ -182,7 +185,7 @@ describe('a push to the source branch', () => {
     await push(request)
     await change('reopen')
     await drain()
-    expect((await sources(request)).slice(0, 2)).toEqual(['merge_request_event pending', 'push pending'])
+    expect((await sources(request)).filter((each) => each.endsWith('pending'))).toEqual(['merge_request_event pending', 'push pending'])
     await t.api('put', project.path, project.creator).send({ builds_access_level: 'disabled' }).expect(200)
     await push(request)
     expect(await get({ ...project }, '').then(({ jobs_enabled }: { jobs_enabled: boolean }) => jobs_enabled)).toBe(false)
@@ -447,8 +450,8 @@ describe('a merge request from a fork', () => {
       (await list(request, fork.creator)).map(({ source, status, project_id }: Record<string, unknown>) => [source, status, project_id === fork.id]),
     ).toEqual([
       ['merge_request_event', 'pending', true],
-      ['push', 'pending', true],
       ['merge_request_event', 'canceled', true],
+      ['push', 'pending', true],
       ['push', 'canceled', true],
     ])
     await run(request, fork.creator).expect(200)
@@ -468,8 +471,37 @@ describe('a merge request from a fork', () => {
     await t.api('post', `${fork.path}/members`, owner).send({ user_id: helper.id, access_level: 40 }).expect(201)
     const request = await opened(parent.project, { from: fork, caller: owner })
     await push({ ...request, project: { ...fork, creator: helper } })
-    expect((await list(request, owner)).map(({ source }: { source: string }) => source)).toEqual(['push', 'merge_request_event', 'push'])
+    expect((await list(request, owner)).map(({ source }: { source: string }) => source)).toEqual(['merge_request_event', 'push', 'push'])
     expect((await showRequest(t, request, owner)).head_pipeline).toMatchObject({ source: 'push' })
+  })
+})
+
+describe('what follows a pipeline of a merge request', () => {
+  it('deploys its source branch, so that the merge request leads there, and the branch stops it (CI-216)', async () => {
+    const { project, runner } = await withCi(
+      `go: { script: x, environment: { name: review/$CI_COMMIT_REF_SLUG, on_stop: end }, rules: [{ if: $CI_MERGE_REQUEST_IID }] }
+end: { script: x, environment: { name: review/$CI_COMMIT_REF_SLUG, action: stop }, rules: [{ if: $CI_MERGE_REQUEST_IID, when: manual }] }`,
+    )
+    const request = await opened(project)
+    await runner.end(await runner.takeNamed('go'), 'success')
+    await drain()
+    const [deployment] = await get(project, '/deployments')
+    expect(deployment).toMatchObject({ ref: request.source, environment: { name: `review/${request.source}` }, status: 'success' })
+    await t.api('delete', `${project.path}/repository/branches/${request.source}`, project.creator).expect(204)
+    await drain()
+    expect((await get(project, '/environments'))[0].state).toBe('stopping')
+  })
+
+  it('keeps the artifacts and badges of the branch as they are (CI-132, CI-205)', async () => {
+    const parent = await withCi(BOTH)
+    await t.api('put', parent.project.path, parent.project.creator).send({ visibility: 'public' }).expect(200)
+    const fork = await forkOf(parent.project)
+    const request = await opened(parent.project, { from: fork, caller: fork.creator })
+    const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: fork.id })
+    await runner.end(await takeUntil(runner, 'of_request'), 'failed', { failure_reason: 'script_failure' })
+    await drain()
+    const badge = await fetch(`${t.url}/${fork.fullPath}/badges/${request.source}/pipeline.svg`, { headers: { 'private-token': fork.creator.token } })
+    expect(await badge.text()).not.toContain('failed')
   })
 })
 

@@ -321,6 +321,27 @@ describe('ci.skip', () => {
     expect((await t.api('get', at, owner).expect(200)).body.status).toBe('running')
   })
 
+  it('leaves merge requests of the branch without pipelines, new ones too (PO-9, CI-206)', async () => {
+    const { project, work } = await aClone()
+    await commitIn(work, '.gitlab-ci.yml', 'job: { script: x, only: [merge_requests] }')
+    await gitOut(work, 'push', '-q', ...options('ci.skip', 'merge_request.create'), 'origin', 'topic')
+    await t.ctx.jobs.drain()
+    const [request] = await requestsOf(project)
+    const sources = async () =>
+      (await t.api('get', `${project.path}/merge_requests/${request.iid}/pipelines`, owner).expect(200)).body.map(
+        ({ source, status }: Record<string, string>) => `${source} ${status}`,
+      )
+    expect(await sources()).toEqual(['push skipped'])
+    await commitIn(work, 'd.txt')
+    await gitOut(work, 'push', '-q', ...options('ci.skip'), 'origin', 'topic')
+    await t.ctx.jobs.drain()
+    expect(await sources()).toEqual(['push skipped', 'push skipped'])
+    await commitIn(work, 'e.txt')
+    await gitOut(work, 'push', '-q', 'origin', 'topic')
+    await t.ctx.jobs.drain()
+    expect(await sources()).toEqual(['merge_request_event pending', 'push skipped', 'push skipped'])
+  })
+
   it('lets a merge request merge whose project wants a pipeline and counts skipped ones (PO-9, PR-41)', async () => {
     const { project, work } = await aClone(owner, { only_allow_merge_if_pipeline_succeeds: true })
     await gitOut(work, 'push', '-q', ...options('merge_request.create'), 'origin', 'topic')

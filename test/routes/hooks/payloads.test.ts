@@ -553,6 +553,21 @@ describe('a pipeline (HK-20)', () => {
   })
 })
 
+describe('a pipeline of a merge request (CI-214)', () => {
+  it('is sent with the merge request, and the source branch as its ref', async () => {
+    const { creator, project, path } = await hooked({ push_events: false })
+    await aCommit(t.ctx, project, { '.gitlab-ci.yml': 'job: { script: x, only: [merge_requests] }' }, { branch: 'topic', start_branch: 'main' })
+    const sent = { title: 'T', source_branch: 'topic', target_branch: 'main' }
+    const { body: request } = await t.api('post', `${project.path}/merge_requests`, creator).send(sent).expect(201)
+    await t.ctx.jobs.drain()
+    const { body } = await r.next(path, (got) => got.body.object_kind === 'pipeline' && got.body.object_attributes.status === 'pending')
+    expect(body).toMatchObject({
+      object_attributes: { source: 'merge_request_event', ref: 'topic', sha: request.sha },
+      merge_request: { id: request.id, iid: request.iid, title: 'T', source_branch: 'topic', target_branch: 'main', target_project_id: project.id },
+    })
+  })
+})
+
 describe('a job (CI-246)', () => {
   it('is sent when it is made and whenever its state changes, and stands in its pipeline (HK-20)', async () => {
     const { creator, project, path, hook } = await hooked({ push_events: false, job_events: true })
