@@ -63,7 +63,7 @@ async function forkOf(project: TestProject, owner?: TestUser): Promise<TestProje
 }
 
 describe('a merge request that is opened', () => {
-  it('gets a pipeline of its own beside that of its branch, which is its head pipeline (CI-205, CI-206, MR-610)', async () => {
+  it('gets a pipeline beside that of its branch, which is its head pipeline (CI-205, CI-206, MR-610)', async () => {
     const { project } = await withCi(BOTH)
     const request = await opened(project)
     const [own, branch] = await list(request)
@@ -185,7 +185,7 @@ describe('a push to the source branch', () => {
     await push(request)
     await change('reopen')
     await drain()
-    expect((await sources(request)).filter((each) => each.endsWith('pending'))).toEqual(['merge_request_event pending', 'push pending'])
+    expect((await sources(request)).filter((each: string) => each.endsWith('pending'))).toEqual(['merge_request_event pending', 'push pending'])
     await t.api('put', project.path, project.creator).send({ builds_access_level: 'disabled' }).expect(200)
     await push(request)
     expect(await get({ ...project }, '').then(({ jobs_enabled }: { jobs_enabled: boolean }) => jobs_enabled)).toBe(false)
