@@ -36,6 +36,7 @@ const FROZEN = {
   '0029_variables_and_reports': '0faec48d157e1f3f2b597047a3dc4f1e10d771c86230611c27b4c6c42b857306',
   '0030_auto_cancel': '21efea0d3529c8bf5ee81662539220fe14231740510b853482a018eef2f73798',
   '0031_merge_request_pipelines': '0f99d59759d815c1555b4f61a02cb8757827656f438b4a63d79230e59e36fe58',
+  '0032_schedules_and_triggers': '41278f6a39f28079133a08eaade4bd3190df77696e71be643628fbb232bbc558',
 }
 
 describe('migrations', () => {

@@ -66,6 +66,8 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
     },
   },
   // without jobs, which a runner has or waits for, their logs, and what they have deployed: a pipeline of theirs that goes on here has ended there
+  // nobody's rights and variables come with them: somebody takes and switches them on
+  pipeline_schedules: { as: { active: 'false', last_fault: 'null::text' }, refers: { owner_id: ['users', 'null'] }, isLater: true },
   pipelines: {
     as: {
       made_by: 'null::bigint',
@@ -73,7 +75,12 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
       root_id: 'null::bigint',
       status: `case when t.source <> 'external' and t.status not in ('success', 'failed', 'canceled', 'skipped') then 'canceled' else t.status end`,
     },
-    refers: { user_id: ['users', 'null'], bridge_id: ['commit_statuses', 'null'], root_id: ['pipelines', 'null'] },
+    refers: {
+      user_id: ['users', 'null'],
+      bridge_id: ['commit_statuses', 'null'],
+      root_id: ['pipelines', 'null'],
+      schedule_id: ['pipeline_schedules', 'null'],
+    },
   },
   commit_statuses: { where: "t.project_id = $ and t.kind = 'status'", refers: { pipeline_id: ['pipelines', 'row'], user_id: ['users', 'ghost'] } },
   merge_requests: {

@@ -34,6 +34,79 @@ export const iidCounters = pgTable(
   (t) => [primaryKey({ columns: [t.project_id, t.kind] })],
 )
 
+/** When a pipeline of a branch or tag is made by itself (CI-224). */
+export const pipelineSchedules = pgTable(
+  'pipeline_schedules',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** As whom its pipelines are made; null: they were deleted. */
+    owner_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    description: text().notNull(),
+    ref: text().notNull(),
+    cron: text().notNull(),
+    /** A name of the IANA time zone database. */
+    cron_timezone: text().notNull(),
+    active: boolean().notNull(),
+    /** Of an inactive one too: it is when it would run. */
+    next_run_at: moment().notNull(),
+    /** Why its last run made no pipeline; null: it did. */
+    last_fault: text(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    index('pipeline_schedules_project_id_idx').on(t.project_id, t.id),
+    index('pipeline_schedules_owner_id_idx').on(t.owner_id),
+    index('pipeline_schedules_due_idx').on(t.next_run_at).where(sql`${t.active}`),
+  ],
+)
+
+/** Variables of the pipelines of a schedule. */
+export const pipelineScheduleVariables = pgTable(
+  'pipeline_schedule_variables',
+  {
+    schedule_id: ref()
+      .notNull()
+      .references(() => pipelineSchedules.id, { onDelete: 'cascade' }),
+    key: text().notNull(),
+    /** The encrypted value. */
+    sealed: text().notNull(),
+    /** Its value is the content of a file. */
+    file: boolean().notNull().default(false),
+  },
+  (t) => [primaryKey({ columns: [t.schedule_id, t.key] })],
+)
+
+/** Tokens with which other programs make pipelines, as their owner (CI-220). */
+export const pipelineTriggers = pgTable(
+  'pipeline_triggers',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    owner_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    description: text().notNull(),
+    /** SHA-256 of the token, hex. */
+    digest: text().notNull(),
+    /** The encrypted token, which is shown to its owner; null if it cannot be decrypted any more. */
+    sealed: text(),
+    last_used_at: moment(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('pipeline_triggers_digest_key').on(t.digest),
+    index('pipeline_triggers_project_id_idx').on(t.project_id, t.id),
+    index('pipeline_triggers_owner_id_idx').on(t.owner_id),
+  ],
+)
+
 /** A pipeline: the jobs and statuses of one commit on one ref. */
 export const pipelines = pgTable(
   'pipelines',
@@ -65,6 +138,8 @@ export const pipelines = pgTable(
     bridge_id: ref().references((): AnyPgColumn => commitStatuses.id, { onDelete: 'set null' }),
     /** The first of the pipelines that made each other; null: it was made by none. */
     root_id: ref().references((): AnyPgColumn => pipelines.id, { onDelete: 'set null' }),
+    /** The schedule that made it. */
+    schedule_id: ref().references(() => pipelineSchedules.id, { onDelete: 'set null' }),
     /** What cancels it, as its configuration says; null: it says nothing. */
     auto_cancel: jsonb().$type<AutoCancel>(),
     user_id: ref().references(() => users.id, { onDelete: 'set null' }),
@@ -81,6 +156,7 @@ export const pipelines = pgTable(
     uniqueIndex('pipelines_project_id_id_key').on(t.project_id, t.id),
     uniqueIndex('pipelines_bridge_id_key').on(t.bridge_id),
     index('pipelines_root_id_idx').on(t.root_id),
+    index('pipelines_schedule_id_idx').on(t.schedule_id, t.id),
     index('pipelines_user_id_idx').on(t.user_id),
     // those that a newer one of their branch or tag makes redundant
     index('pipelines_open_idx')
