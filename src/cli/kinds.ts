@@ -9,6 +9,7 @@ import { pushPipelines } from '../services/ci/create.js'
 import { stopDueEnvironments, stopReviews } from '../services/ci/environments/stop.js'
 import { requestPipeline } from '../services/ci/merge-requests/run.js'
 import { assignFreeResources, assignResource } from '../services/ci/resource-groups/assign.js'
+import { runDueSchedules, runSchedule } from '../services/ci/schedules/run.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
@@ -69,6 +70,8 @@ export const kinds: AnyJob<Context>[] = [
   assignFreeResources,
   stopDueEnvironments,
   stopReviews,
+  runSchedule,
+  runDueSchedules,
   rebase,
   removeFiles,
   removeFormerRepositories,

@@ -47,6 +47,8 @@ import { notificationSettings } from './notification-settings/index.js'
 import { deployed } from './pipelines/environments.js'
 import { pipelines } from './pipelines/index.js'
 import { lint } from './pipelines/lint.js'
+import { schedules } from './pipelines/schedules.js'
+import { triggers } from './pipelines/triggers.js'
 import { projects } from './projects/index.js'
 import { jobTokenScope } from './projects/job-token-scope.js'
 import { projectsOfGroups } from './projects/of-group.js'
@@ -116,6 +118,7 @@ const subjects: Section[] = [
     description: 'CI variables of all projects; administrators only.',
     endpoints: variables.filter(({ path }) => path.startsWith('/admin/')),
   },
+  { name: 'Triggers and schedules', description: 'Pipelines that other programs or the time make.', endpoints: [...triggers, ...schedules] },
   { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },

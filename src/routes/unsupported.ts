@@ -23,7 +23,6 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   { of: ['GET /users'], parameters: { without_projects: ['false'], skip_ldap: ['false'], saml_provider_id: [] } },
   { of: ISSUES, parameters: { issue_type: ['issue'], weight: [], epic_id: [], iteration_id: [], iteration_title: [] } },
   { of: MERGE_REQUESTS, parameters: { deployed_before: [], deployed_after: [], environment: [], approver_ids: [] } },
-  { of: ['GET /projects/:id/pipelines'], parameters: { yaml_errors: ['false'], name: [] } },
   { of: ['GET /projects/:id/repository/branches'], parameters: { page_token: [] } },
   {
     of: onBoth((at) => `GET ${at}/members`),

@@ -129,6 +129,7 @@ const FROM: [ProjectAbility, number][] = [
   ['manage_runners', 40],
   ['manage_environment', 30],
   ['delete_deployment', 40],
+  ['admin_pipeline', 40],
   ['delete_pipeline', 50],
   ['admin_issue', 50],
 ]

@@ -206,6 +206,7 @@ export const MATRIX: Record<string, Rows> = {
       'delete_wiki_page',
       'manage_variables',
       'manage_runners',
+      'admin_pipeline',
       'delete_deployment',
       'manage_hooks',
       'manage_deploy_keys',

@@ -1,5 +1,5 @@
 import type { TestApp } from './app.js'
-import { aProject, type TestProject } from './factories.js'
+import { aProject, type Credentialed, type TestProject } from './factories.js'
 import { ScriptedRunner } from './runner.js'
 
 /** Projects with pipelines, as tests of CI use them. */
@@ -7,6 +7,9 @@ export function ciOf(t: TestApp) {
   const get = async (project: TestProject, path: string) => (await t.api('get', `${project.path}${path}`, project.creator).expect(200)).body
   return {
     get,
+
+    addMember: async (project: TestProject, user: Credentialed & { id: number }, access_level: number) =>
+      void (await t.api('post', `${project.path}/members`, project.creator).send({ user_id: user.id, access_level }).expect(201)),
 
     /** A project whose first push has a configuration, and a runner for it alone. */
     async withCi(yaml: string, more: Record<string, string> = {}) {

@@ -64,6 +64,8 @@ export const PROJECT_ROLES = {
     'manage_notes',
     'manage_variables',
     'manage_runners',
+    // tokens that trigger pipelines, schedules of others, variables that others gave to pipelines
+    'admin_pipeline',
     'delete_deployment',
     'manage_hooks',
     'manage_project',
@@ -103,7 +105,15 @@ const MERGE_REQUEST_WRITES = [
 ] as const
 const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE_REQUEST_WRITES] as const
 
-const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delete_pipeline', 'manage_environment', 'delete_deployment'] as const
+const JOB_WRITES = [
+  'cancel_pipeline',
+  'create_pipeline',
+  'update_build',
+  'delete_pipeline',
+  'admin_pipeline',
+  'manage_environment',
+  'delete_deployment',
+] as const
 
 /** Abilities that no role has while a state applies. */
 export const PROJECT_PROHIBITIONS = {

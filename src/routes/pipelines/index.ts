@@ -1,12 +1,22 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../../entities/ci/pipeline.js'
+import { GivenVariable, presentGivenVariable } from '../../entities/ci/schedule.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, filledIn, idPaging, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
+import { bool, datetime, filledIn, idPaging, oneOf, opt, orDefault, rowId, str } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
 import { retryPipeline } from '../../services/ci/builds/actions.js'
 import { runPipeline } from '../../services/ci/create.js'
-import { cancelPipeline, deletePipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/ci/pipelines.js'
+import {
+  cancelPipeline,
+  deletePipeline,
+  getPipeline,
+  latestPipeline,
+  listPipelines,
+  ORDERS,
+  SCOPES,
+  variablesOfPipeline,
+} from '../../services/ci/pipelines.js'
 import { artifacts } from './artifacts.js'
 import { jobs } from './jobs.js'
 import { reports } from './reports.js'
@@ -27,6 +37,8 @@ export const pipelines = [
       ref: opt(str()),
       sha: opt(str()),
       username: opt(str()),
+      name: opt(str()),
+      yaml_errors: opt(bool()),
       source: opt(str()),
       updated_after: opt(datetime()),
       updated_before: opt(datetime()),
@@ -62,6 +74,17 @@ export const pipelines = [
     output: Pipeline,
     async handler({ ctx, subject, input, view }) {
       return presentPipeline(await getPipeline(ctx, subject, input.pipeline_id), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/pipelines/:pipeline_id/variables',
+    summary: 'List the variables that were given with a pipeline',
+    access: read,
+    input: z.object({ pipeline_id: rowId() }),
+    output: z.array(GivenVariable),
+    async handler({ ctx, caller, subject, input }) {
+      return (await variablesOfPipeline(ctx, caller, subject, input.pipeline_id)).map(presentGivenVariable)
     },
   }),
   endpoint({

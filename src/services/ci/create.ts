@@ -7,7 +7,7 @@ import type { Transaction } from '../../db/client.js'
 import { isUniqueViolation } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { builds, commitStatuses, mergeRequestPipelines, mergeRequests, pipelines, pipelineVariables } from '../../db/schema/index.js'
-import { Failure, nullOnFailure } from '../../failures.js'
+import { Failure, invalidRecord, nullOnFailure } from '../../failures.js'
 import { type Commit, type Oid, ZERO } from '../../git/types.js'
 import { defineJob } from '../../jobs/kinds.js'
 import type { CompiledConfig, InputValue, PipelineSource, Plan, PlannedJob, Variable } from '../../rules/ci/types.js'
@@ -26,7 +26,7 @@ import { becomeHead } from './merge-requests/heads.js'
 import { predefinedVariables } from './predefined.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { targetOf } from './target.js'
-import { pipelineVariablePurpose, storedVariables } from './variables.js'
+import { pipelineVariablePurpose, storedVariables, VARIABLE_KEY } from './variables.js'
 
 /** What a pipeline is made for. */
 export interface NewPipeline {
@@ -50,6 +50,7 @@ export interface NewPipeline {
   /** The job of another pipeline that makes it, and the first of the pipelines that lead to it. */
   bridge_id?: number
   root_id?: number
+  schedule_id?: number
   /** Instead of the file of the project: of a child pipeline. */
   config?: ChildConfig | undefined
   /** For `spec: inputs` of the file. */
@@ -164,6 +165,7 @@ export async function createPipeline(ctx: Context, caller: SignedIn, subject: Pr
             made_by: given.made_by,
             bridge_id: given.bridge_id ?? null,
             root_id: given.root_id ?? null,
+            schedule_id: given.schedule_id ?? null,
             status: errors.length > 0 ? 'failed' : skipped ? 'skipped' : 'created',
             yaml_errors: errors.length > 0 ? errors.join('\n') : null,
             stages: compiled && planned ? planned.stages : [],
@@ -298,28 +300,31 @@ export async function enqueuePipelines(_: Context, { projectId, moves, actor, en
   if (user !== null && wanted.length <= MAX_OF_A_PUSH) enqueue(pushPipelines, { project: projectId, user, moves: wanted })
 }
 
+/** What is asked of a pipeline that no push makes. */
+type RequestedPipeline = Pick<NewPipeline, 'ref' | 'variables' | 'source' | 'root_id' | 'schedule_id'>
+
 /** Makes a pipeline for a branch or tag, as the API and the page do (CI-104). */
-export async function runPipeline(
+export async function runPipeline(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: RequestedPipeline): Promise<number> {
+  const id = await runPipelineOnce(ctx, caller, subject, { ...given, made_by: null })
+  if (id === null) throw refusedPipeline(['No stages / jobs for this pipeline.'])
+  return id
+}
+
+/** The same, once for each job of the queue; null: the job has made it before. */
+export async function runPipelineOnce(
   ctx: Context,
   caller: SignedIn,
   subject: ProjectSubject,
-  { ref, variables, source }: Pick<NewPipeline, 'ref' | 'variables' | 'source'>,
-): Promise<number> {
+  given: RequestedPipeline & Pick<NewPipeline, 'made_by'>,
+): Promise<number | null> {
+  const { ref, variables } = given
+  if (!subject.can('create_pipeline') || !runsJobs(subject.project)) throw refusedPipeline(['Insufficient permissions to create a new pipeline'])
+  if (variables.some(({ key }) => !VARIABLE_KEY.test(key)))
+    throw invalidRecord({ variables: ['have a key that is not made of letters, digits and _'] })
   const twice = variables.find(({ key }, i) => variables.findIndex((other) => other.key === key) < i)
   if (twice) throw refusedPipeline([`Variables have duplicate values (${twice.key})`])
   const target = await targetOf(ctx, subject, ref)
   if (!target) throw refusedPipeline(['Reference not found'])
   if (target.refusal !== null) throw refusedPipeline([target.refusal])
-  const id = await createPipeline(ctx, caller, subject, {
-    source,
-    ref,
-    tag: target.tag,
-    sha: target.sha,
-    before_sha: null,
-    variables,
-    made_by: null,
-    strict: true,
-  })
-  if (id === null) throw refusedPipeline(['No stages / jobs for this pipeline.'])
-  return id
+  return createPipeline(ctx, caller, subject, { ...given, tag: target.tag, sha: target.sha, before_sha: null, strict: true })
 }

@@ -9,7 +9,7 @@ import { isForeignKeyViolation, isUniqueViolation } from '../../db/errors.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { builds, commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { batchStatement, statement } from '../../db/statement.js'
-import { notFound } from '../../failures.js'
+import { forbidden, notFound } from '../../failures.js'
 import { type Oid, ZERO } from '../../git/types.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { compositeStatus, type StateOfJob } from '../../rules/ci/states.js'
@@ -22,6 +22,8 @@ import { cancelAll } from './builds/cancel.js'
 import { changeJobs } from './builds/change.js'
 import { becomeHead, isOfRef } from './merge-requests/heads.js'
 import { promptGroups } from './resource-groups/groups.js'
+import { mayRunOn } from './target.js'
+import { pipelineVariablesOf } from './variables.js'
 
 export interface PipelineBasicRecord {
   id: number
@@ -202,6 +204,21 @@ export async function lastPipelineOf(ctx: Context, { project }: ProjectSubject, 
   return found ?? null
 }
 
+const selectOfSchedules = statement('last pipelines of schedules', (db) =>
+  db
+    .selectDistinctOn([pipelines.schedule_id], { ...basicColumns, schedule: pipelines.schedule_id })
+    .from(pipelines)
+    .where(and(ofProject, sql`${pipelines.schedule_id} = any(${sql.placeholder('schedules')}::bigint[])`))
+    .orderBy(pipelines.schedule_id, desc(pipelines.id)),
+)
+
+/** The newest pipeline of each of these schedules that has made one. */
+export async function lastOfSchedules(ctx: Context, { project }: ProjectSubject, schedules: number[]): Promise<Map<number, PipelineBasicRecord>> {
+  if (schedules.length === 0) return new Map()
+  const rows = await selectOfSchedules(ctx.db, null).execute({ project: project.id, schedules })
+  return new Map(rows.map(({ schedule, ...pipeline }) => [schedule as number, pipeline]))
+}
+
 const selectStates = statement('last pipeline states of commits', (db) =>
   db
     .selectDistinctOn([pipelines.sha], { sha: pipelines.sha, id: pipelines.id, status: pipelines.status })
@@ -229,6 +246,11 @@ export interface PipelineFilter extends Paging, Keyset {
   ref?: string | undefined
   sha?: string | undefined
   username?: string | undefined
+  /** The name of the user. */
+  name?: string | undefined
+  yaml_errors?: boolean | undefined
+  /** Those that this schedule has made. */
+  schedule?: number | undefined
   source?: string | undefined
   updated_after?: Date | undefined
   updated_before?: Date | undefined
@@ -260,6 +282,15 @@ const FILTERS = {
     where: (name) => sql`${pipelines.user_id} = (select u.id from ${users} u where lower(u.username) = lower(${name}))`,
     value: ({ username }) => username || undefined,
   },
+  name: {
+    where: (name) => sql`${pipelines.user_id} in (select u.id from ${users} u where u.name = ${name})`,
+    value: ({ name }) => name || undefined,
+  },
+  yaml_errors: {
+    where: (faulty) => sql`(${pipelines.yaml_errors} is not null) = ${faulty}::boolean`,
+    value: ({ yaml_errors }) => (yaml_errors === undefined ? undefined : String(yaml_errors)),
+  },
+  schedule: { where: (schedule) => eq(pipelines.schedule_id, schedule), value: ({ schedule }) => schedule },
   source: { where: (source) => eq(pipelines.source, source), value: ({ source }) => source || undefined },
   updated_after: {
     where: (time) => sql`${pipelines.updated_at} >= ${time}::timestamptz`,
@@ -358,6 +389,14 @@ export async function getPipeline(ctx: Context, { project }: ProjectSubject, id:
   const [found] = await selectPipeline(ctx.db, 'id').execute({ project: project.id, id })
   if (!found) throw notFound()
   return found
+}
+
+/** What was given with a pipeline (CI-227). */
+export async function variablesOfPipeline(ctx: Context, { user }: SignedIn, subject: ProjectSubject, id: number) {
+  const pipeline = await getPipeline(ctx, subject, id)
+  const isOwn = pipeline.user?.id === user.id && subject.can('update_build')
+  if (!subject.can('admin_pipeline') && !(isOwn && (await mayRunOn(ctx, subject, pipeline)))) throw forbidden()
+  return pipelineVariablesOf(ctx, id)
 }
 
 /** The newest pipeline of a ref, by default the default branch (PL-9). */

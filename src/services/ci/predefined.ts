@@ -76,6 +76,7 @@ export function predefinedVariables(ctx: Pick<Context, 'links' | 'config'>, fact
     CI_COMMIT_TIMESTAMP: timeOf(commit),
     CI_OPEN_MERGE_REQUESTS: open.length > 0 ? open.join(',') : undefined,
     CI_PIPELINE_SOURCE: facts.source,
+    CI_PIPELINE_TRIGGERED: facts.source === 'trigger' ? 'true' : undefined,
     CI_PIPELINE_ID: pipeline ? String(pipeline.id) : undefined,
     CI_PIPELINE_IID: pipeline ? String(pipeline.iid) : undefined,
     CI_PIPELINE_URL: pipeline ? `${url}/-/pipelines/${pipeline.id}` : undefined,

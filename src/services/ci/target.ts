@@ -20,9 +20,12 @@ export async function targetOf(ctx: Context, subject: ProjectSubject, ref: strin
   const found = branch ?? tag
   const sha = found && (await repository.resolve(found))?.commit
   if (!sha) return null
-  const protections = await protectionsOf(ctx, project.id)
-  const may = branch
-    ? mayPushTo(subject, protections, ref) || mayMergeInto(subject, protections, ref)
-    : reaches(subject, protections.createTagLevel(ref))
+  const may = await mayRunOn(ctx, subject, { ref, tag: branch === null })
   return { sha, tag: branch === null, refusal: may ? null : `You do not have sufficient permission to run a pipeline on '${ref}'.` }
+}
+
+/** Whether the caller may run jobs of a branch or tag, which get its protected variables (CI-105). */
+export async function mayRunOn(ctx: Context, subject: ProjectSubject, { ref, tag }: { ref: string; tag: boolean }): Promise<boolean> {
+  const protections = await protectionsOf(ctx, subject.project.id)
+  return tag ? reaches(subject, protections.createTagLevel(ref)) : mayPushTo(subject, protections, ref) || mayMergeInto(subject, protections, ref)
 }

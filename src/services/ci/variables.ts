@@ -35,6 +35,9 @@ export async function storedVariables(ctx: Context, project: Project, isProtecte
   })
 }
 
+/** The name of a variable that is given to a pipeline. */
+export const VARIABLE_KEY = /^[A-Za-z0-9_]{1,255}$/
+
 /** Binds the encrypted value of a variable that a pipeline was made with to it. */
 export const pipelineVariablePurpose = (pipeline: number, key: string) => `pipeline ${pipeline} variable ${key}`
 

@@ -40,6 +40,8 @@ export type AuditAction =
   | `hook_${'added' | 'updated' | 'removed'}`
   | `environment_${'created' | 'updated' | 'stopped' | 'deleted'}`
   | `variable_${'added' | 'updated' | 'removed'}`
+  | `trigger_${'created' | 'updated' | 'revoked'}`
+  | `schedule_${'created' | 'updated' | 'taken' | 'deactivated' | 'deleted'}`
   | 'job_token_scope_changed'
   | `job_token_access_${'added' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`

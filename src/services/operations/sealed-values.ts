@@ -5,15 +5,22 @@ import {
   builds,
   oauthKeys,
   otpSecrets,
+  pipelineSchedules,
+  pipelineScheduleVariables,
   pipelines,
+  pipelineTriggers,
   pipelineVariables,
   projectImports,
+  registrationTokens,
   tokens,
   variables,
   webHooks,
 } from '../../db/schema/index.js'
 import { masksPurpose } from '../ci/builds/masking.js'
 import { dotenvPurpose } from '../ci/reports/dotenv.js'
+import { registrationPurpose } from '../ci/runners/runners.js'
+import { scheduleVariablePurpose } from '../ci/schedules/variables.js'
+import { triggerPurpose } from '../ci/triggers/triggers.js'
 import { pipelineVariablePurpose } from '../ci/variables.js'
 import { settingPurpose } from '../core/settings.js'
 import { SECRETS } from '../core/settings-table.js'
@@ -42,6 +49,9 @@ export async function* sealedValues(db: Pick<Database['write'] | Transaction, 's
   yield* variableValues(db)
   yield* jobValues(db)
   yield* pipelineVariableValues(db)
+  yield* scheduleVariableValues(db)
+  yield* triggerValues(db)
+  yield* registrationValues(db)
   yield* hookValues(db)
   yield* tokenValues(db)
   yield* otpValues(db)
@@ -129,6 +139,65 @@ async function* pipelineVariableValues(db: Reader): AsyncGenerator<SealedValue> 
         replace: (tx, next) =>
           next === null ? tx.delete(pipelineVariables).where(byKey) : tx.update(pipelineVariables).set({ sealed: next }).where(byKey),
       }
+    }
+  }
+}
+
+async function* scheduleVariableValues(db: Reader): AsyncGenerator<SealedValue> {
+  const { schedule_id, key } = pipelineScheduleVariables
+  const read = (after: number) =>
+    db
+      .select({ id: pipelineSchedules.id })
+      .from(pipelineSchedules)
+      .where(
+        and(gt(pipelineSchedules.id, after), exists(db.select({ key }).from(pipelineScheduleVariables).where(eq(schedule_id, pipelineSchedules.id)))),
+      )
+      .orderBy(pipelineSchedules.id)
+      .limit(BATCH)
+  for await (const { id } of inBatches(read, (row) => row.id)) {
+    for (const row of await db.select().from(pipelineScheduleVariables).where(eq(schedule_id, id))) {
+      const byKey = and(eq(schedule_id, id), eq(key, row.key))
+      yield {
+        of: `variable ${row.key} of schedule ${id}`,
+        sealed: row.sealed,
+        purpose: scheduleVariablePurpose(id, row.key),
+        replace: (tx, next) =>
+          next === null ? tx.delete(pipelineScheduleVariables).where(byKey) : tx.update(pipelineScheduleVariables).set({ sealed: next }).where(byKey),
+      }
+    }
+  }
+}
+
+/** Tokens that trigger pipelines; one that is lost still works, and is not shown any more. */
+async function* triggerValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db
+      .select()
+      .from(pipelineTriggers)
+      .where(and(gt(pipelineTriggers.id, after), isNotNull(pipelineTriggers.sealed)))
+      .orderBy(pipelineTriggers.id)
+      .limit(BATCH)
+  for await (const { id, project_id, sealed } of inBatches(read, (row) => row.id))
+    yield {
+      of: `trigger token ${id}`,
+      sealed: sealed as string,
+      purpose: triggerPurpose({ project_id }),
+      replace: (tx, next) => tx.update(pipelineTriggers).set({ sealed: next }).where(eq(pipelineTriggers.id, id)),
+    }
+}
+
+/** Tokens with which runners register; another one is made instead of one that is lost. */
+async function* registrationValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db.select().from(registrationTokens).where(gt(registrationTokens.id, after)).orderBy(registrationTokens.id).limit(BATCH)
+  for await (const { id, sealed, ...source } of inBatches(read, (row) => row.id)) {
+    const byId = eq(registrationTokens.id, id)
+    yield {
+      of: `registration token of ${source.project_id !== null ? `project ${source.project_id}` : source.group_id !== null ? `group ${source.group_id}` : 'the instance'}`,
+      sealed,
+      purpose: registrationPurpose(source),
+      replace: (tx, next) =>
+        next === null ? tx.delete(registrationTokens).where(byId) : tx.update(registrationTokens).set({ sealed: next }).where(byId),
     }
   }
 }

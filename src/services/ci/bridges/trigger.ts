@@ -96,23 +96,30 @@ async function cancelIfEnded(ctx: Context, job: number): Promise<void> {
   if (found?.status === 'canceled') await enqueue(ctx.db, canceling, { job }, { key: `job ${job}` })
 }
 
+/** The first of the pipelines that have led to one; null if these have led to as many as they may (CI-304). */
+export async function rootWithRoom(ctx: Context, pipeline: number): Promise<number | null> {
+  const { rows } = await ctx.db.write.execute<{ root: string; led: number }>(sql`select r.root, (select count(*)::integer from ${pipelines} l
+    where l.root_id = r.root) as led from (select coalesce(p.root_id, p.id) as root from ${pipelines} p where p.id = ${pipeline}) r`)
+  const [found] = rows
+  return found && found.led + 1 < MAX_HIERARCHY ? Number(found.root) : null
+}
+
 interface Ancestor {
   project: number
   ref: string
   source: string
-  root: number
   [column: string]: unknown
 }
 
 /** The pipeline and those that led to it, itself first. */
 async function ancestorsOf(ctx: Context, pipeline: number): Promise<Ancestor[]> {
-  const { rows } = await ctx.db.write.execute<Record<'project_id' | 'ref' | 'source' | 'root', string>>(sql`with recursive up as (
-      select p.id, p.project_id, p.ref, p.source, p.bridge_id, p.root_id, 0 as distance from ${pipelines} p where p.id = ${pipeline}
+  const { rows } = await ctx.db.write.execute<Record<'project_id' | 'ref' | 'source', string>>(sql`with recursive up as (
+      select p.id, p.project_id, p.ref, p.source, p.bridge_id, 0 as distance from ${pipelines} p where p.id = ${pipeline}
       union all
-      select p.id, p.project_id, p.ref, p.source, p.bridge_id, p.root_id, up.distance + 1
+      select p.id, p.project_id, p.ref, p.source, p.bridge_id, up.distance + 1
       from up join ${commitStatuses} s on s.id = up.bridge_id join ${pipelines} p on p.id = s.pipeline_id where up.distance < ${MAX_HIERARCHY})
-    select project_id, ref, source, coalesce(root_id, id) as root from up order by distance`)
-  return rows.map(({ project_id, ref, source, root }) => ({ project: Number(project_id), ref, source, root: Number(root) }))
+    select project_id, ref, source from up order by distance`)
+  return rows.map(({ project_id, ref, source }) => ({ project: Number(project_id), ref, source }))
 }
 
 async function create(ctx: Context, record: BuildRecord, trigger: JobTrigger, madeBy: number): Promise<void> {
@@ -123,9 +130,8 @@ async function create(ctx: Context, record: BuildRecord, trigger: JobTrigger, ma
   const subject = await nullOnFailure(getProjectFor(ctx, caller, String(pipeline.project_id)))
   if (!subject?.can('create_pipeline')) throw new Refusal('insufficient_bridge_permissions')
   const ancestors = await ancestorsOf(ctx, pipeline.id)
-  const root = ancestors[0]?.root ?? pipeline.id
-  const [size] = await ctx.db.write.select({ count: sql<number>`count(*)::integer` }).from(pipelines).where(eq(pipelines.root_id, root))
-  if ((size?.count ?? 0) + 1 >= MAX_HIERARCHY) throw new Refusal('reached_max_pipeline_hierarchy_size')
+  const root = await rootWithRoom(ctx, pipeline.id)
+  if (root === null) throw new Refusal('reached_max_pipeline_hierarchy_size')
   const values = await variablesOf(ctx, record, caller)
   const expand = (text: string) => expandVariables(text, values.known)
   const shared = { bridge_id: job.id, root_id: root, variables: values.forwarded, made_by: madeBy, strict: true }

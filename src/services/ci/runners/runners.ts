@@ -1,4 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
+import { countBadToken } from '../../../access/authenticate.js'
 import type { Context } from '../../../context.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { type RUNNER_KINDS, type RunnerInfo, registrationTokens, runnerProjects, runners } from '../../../db/schema/index.js'
@@ -122,13 +123,14 @@ export async function recordContact(ctx: Context, runner: Runner, info: RunnerIn
     .where(eq(runners.id, runner.id))
 }
 
-const purposeOf = ({ group_id, project_id }: Pick<RunnerScope, 'group_id' | 'project_id'>) =>
+/** Binds an encrypted registration token to whom it is for. */
+export const registrationPurpose = ({ group_id, project_id }: Pick<RunnerScope, 'group_id' | 'project_id'>) =>
   `registration token of ${group_id ?? '-'} ${project_id ?? '-'}`
 
 /** Makes another registration token; the former one ends. */
 export async function resetRegistrationToken(ctx: Context, source: Pick<RunnerScope, 'group_id' | 'project_id'>): Promise<string> {
   const token = newSecret(ctx.random)
-  const values = { digest: digestOf(token), sealed: ctx.encryption.seal(token, purposeOf(source)) }
+  const values = { digest: digestOf(token), sealed: ctx.encryption.seal(token, registrationPurpose(source)) }
   // of several calls at once the last one counts
   await ctx.db.write.execute(sql`insert into ${registrationTokens} (group_id, project_id, digest, sealed)
     values (${source.group_id}, ${source.project_id}, ${values.digest}, ${values.sealed})
@@ -136,13 +138,16 @@ export async function resetRegistrationToken(ctx: Context, source: Pick<RunnerSc
   return token
 }
 
-/** Whom a registration token lets a runner serve; 403 if it is none. */
+/** Whom a registration token lets a runner serve; 403 if it is none, and guesses are counted (SEC-26). */
 export async function scopeOfToken(ctx: Context, token: string): Promise<RunnerScope> {
   const [found] = await ctx.db.write
     .select()
     .from(registrationTokens)
     .where(eq(registrationTokens.digest, digestOf(token)))
-  if (!found) throw refusedToken()
+  if (!found) {
+    await countBadToken(ctx, ctx.origin?.address ?? '')
+    throw refusedToken()
+  }
   const { group_id, project_id } = found
   return { kind: project_id !== null ? 'project_type' : group_id !== null ? 'group_type' : 'instance_type', group_id, project_id }
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../../../access/rules.js'
-import { invalidRecord } from '../../../../failures.js'
 import * as documented from '../../../../http/documented.js'
 import { list, opt, orDefault, str, where } from '../../../../http/params.js'
 import { runPipeline } from '../../../../services/ci/create.js'
@@ -12,7 +11,6 @@ import { ciAddress } from './shared.js'
 
 /** Variables that the form takes. */
 const ROWS = 5
-const KEY = /^\w{1,255}$/
 const access = onProjectSignedIn('create_pipeline')
 
 const value = where(str(), (text) => text.length <= 65_536, 'is too long', { maxLength: 65_536 })
@@ -63,7 +61,6 @@ export const newPipelineForm = form({
   on: newPipelinePage,
   async submit({ ctx, subject, caller, input: { pipeline } }) {
     const variables = pipeline.variables.filter(({ key }) => key !== '')
-    if (variables.some(({ key }) => !KEY.test(key))) throw invalidRecord({ variables: ['have a key that is not made of letters, digits and _'] })
     const id = await runPipeline(ctx, caller, subject, { ref: pipeline.ref, variables, source: 'web' })
     return new Redirect(ciAddress(subject, `pipelines/${id}`), { notice: 'The pipeline is made.' })
   },

@@ -1,0 +1,40 @@
+import { Cron } from 'croner'
+
+/** Minutes between two times of a schedule at the least: nearer ones are passed over (CI-225). */
+export const MIN_INTERVAL_MIN = 5
+
+const MAX_CRON = 255
+/** Five fields, without seconds, or a short name of them. */
+const FORMAT = /^(?:@(?:yearly|annually|monthly|weekly|daily|midnight|noon|hourly)|\S+(?: \S+){4})$/i
+/** Names of the IANA database; offsets, which others take, are none. */
+const ZONE = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/
+
+/** A cron line with single spaces, as it is stored. */
+export const cronLine = (text: string) => text.trim().replace(/\s+/g, ' ')
+
+export const cronZoneFault = (zone: string): string | null =>
+  ZONE.test(zone) && nextOf('0 0 * * *', zone, new Date(0)) !== null
+    ? null
+    : 'is not known: it must be a name of the IANA time zone database, such as America/New_York'
+
+/** What is wrong with a line; also one whose time never comes. */
+export const cronFault = (line: string, now: Date): string | null =>
+  line.length <= MAX_CRON && FORMAT.test(line) && nextOf(line, 'UTC', now) !== null ? null : 'is invalid syntax'
+
+/** The first time after a moment; null if there is none, or the line or the zone is wrong. */
+function nextOf(line: string, zone: string, after: Date): Date | null {
+  try {
+    return new Cron(line.toLowerCase() === '@noon' ? '0 12 * * *' : line, { timezone: zone, mode: '5-part' }).nextRun(after)
+  } catch {
+    return null
+  }
+}
+
+/**
+ * When a schedule runs next: the first time to come, and not within the shortest interval after the time for which it ran
+ * last. Times that have passed meanwhile are left out.
+ */
+export function nextRun({ cron, cron_timezone }: { cron: string; cron_timezone: string }, now: Date, ranFor?: Date): Date | null {
+  const free = ranFor ? new Date(ranFor.getTime() + MIN_INTERVAL_MIN * 60_000 - 1_000) : now
+  return nextOf(cron, cron_timezone, free > now ? free : now)
+}
