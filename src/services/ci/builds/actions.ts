@@ -3,10 +3,11 @@ import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
-import { artifacts, builds, commitStatuses, type pipelines, traceChunks } from '../../../db/schema/index.js'
+import { artifacts, builds, commitStatuses, pipelines, traceChunks } from '../../../db/schema/index.js'
 import { forbidden, notFound, refused } from '../../../failures.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
+import { mayRunOn } from '../target.js'
 import { enqueueBuilds } from './advance.js'
 import { cancelJobs, OPEN } from './cancel.js'
 import { changeJobs } from './change.js'
@@ -20,12 +21,15 @@ type Locked = {
 }
 
 /** Changes a job with its pipeline locked, and begins what follows. The work returns the id of the job to show. */
-async function change(ctx: Context, { project }: ProjectSubject, id: number, work: (locked: Locked) => Promise<number>): Promise<number> {
+async function change(ctx: Context, subject: ProjectSubject, id: number, work: (locked: Locked) => Promise<number>): Promise<number> {
+  const { project } = subject
   const [known] = await ctx.db.write
-    .select({ pipeline: commitStatuses.pipeline_id })
+    .select({ pipeline: commitStatuses.pipeline_id, kind: commitStatuses.kind, ref: pipelines.ref, tag: pipelines.tag })
     .from(commitStatuses)
+    .innerJoin(pipelines, eq(pipelines.id, commitStatuses.pipeline_id))
     .where(and(eq(commitStatuses.project_id, project.id), eq(commitStatuses.id, id)))
   if (!known) throw notFound()
+  if (known.kind !== 'status' && !(await mayRunOn(ctx, subject, known))) throw forbidden()
   const shown = await changeJobs(ctx, known.pipeline, async (tx, pipeline) => {
     const [row] = await tx
       .select({ job: commitStatuses, build: builds })
@@ -115,7 +119,13 @@ export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn
   })
 
 /** Adds other attempts of all jobs of a pipeline that failed or were canceled (CI-124). */
-export async function retryPipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, id: number): Promise<void> {
+export async function retryPipeline(ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<void> {
+  const { project } = subject
+  const [known] = await ctx.db.write
+    .select()
+    .from(pipelines)
+    .where(and(eq(pipelines.project_id, project.id), eq(pipelines.id, id)))
+  if (known && !(await mayRunOn(ctx, subject, known))) throw forbidden()
   const changed = await changeJobs(ctx, id, async (tx, pipeline) => {
     if (pipeline.project_id !== project.id) return null
     const failed = await tx

@@ -4,7 +4,7 @@ import { actingAs, actorOf, type SignedIn } from '../../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
 import type { Context, PushEvent } from '../../../context.js'
 import { builds, commitStatuses, deployments, environments } from '../../../db/schema/index.js'
-import { nullOnFailure } from '../../../failures.js'
+import { forbidden, nullOnFailure } from '../../../failures.js'
 import { ZERO } from '../../../git/types.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { isComplete } from '../../../rules/ci/states.js'
@@ -12,6 +12,7 @@ import type { PlannedJob } from '../../../rules/ci/types.js'
 import { audit } from '../../core/audit.js'
 import { getUser } from '../../identity/users.js'
 import { playJob, retryJob } from '../builds/actions.js'
+import { mayRunOn } from '../target.js'
 import { auditedEnvironment, type Environment, getEnvironment } from './environments.js'
 
 /** Environments that one run looks at. */
@@ -20,7 +21,7 @@ const BATCH = 100
 /** The job that stops an environment: that which the job of its last deployment names, in the same pipeline. */
 async function stopJobOf(ctx: Context, environment: Environment) {
   const [last] = await ctx.db.write
-    .select({ job: commitStatuses, definition: builds.definition })
+    .select({ job: commitStatuses, definition: builds.definition, ref: deployments.ref, tag: deployments.tag })
     .from(deployments)
     .innerJoin(commitStatuses, eq(commitStatuses.id, deployments.job_id))
     .innerJoin(builds, eq(builds.job_id, deployments.job_id))
@@ -40,7 +41,7 @@ async function stopJobOf(ctx: Context, environment: Environment) {
         sql`${commitStatuses.latest} and ${commitStatuses.kind} = 'build'`,
       ),
     )
-  return found ?? null
+  return found ? { ...found, ref: last.ref, tag: last.tag } : null
 }
 
 /**
@@ -77,9 +78,10 @@ async function startJob(
   ctx: Context,
   subject: ProjectSubject,
   caller: SignedIn,
-  { id, status }: { id: number; status: (typeof commitStatuses.$inferSelect)['status'] },
+  { id, status, ...of }: NonNullable<Awaited<ReturnType<typeof stopJobOf>>>,
 ): Promise<number | null> {
   if (!subject.can('update_build')) return null
+  if (!(await mayRunOn(ctx, subject, of))) throw forbidden()
   if (status === 'manual' || status === 'scheduled') return nullOnFailure(playJob(ctx, subject, caller, id, []))
   // it was skipped, or its turn has not come
   if (status === 'skipped' || status === 'created') return null
