@@ -35,6 +35,8 @@ export const projects = pgTable(
     builds_access_level: feature(),
     repository_access_level: feature(),
     forking_access_level: feature(),
+    operations_access_level: feature(),
+    analytics_access_level: feature(),
     container_registry_enabled: boolean().notNull().default(true),
     lfs_enabled: boolean().notNull().default(true),
     shared_runners_enabled: boolean().notNull().default(true),
@@ -66,6 +68,24 @@ export const projects = pgTable(
     /** Whether no mail is sent about what happens in it (PR-45). */
     emails_disabled: boolean().notNull().default(false),
     ci_config_path: text(),
+    /** Seconds that a job may run which does not say so itself (FD-10). */
+    build_timeout: integer().notNull().default(3600),
+    build_git_strategy: text({ enum: ['fetch', 'clone'] })
+      .notNull()
+      .default('fetch'),
+    /** Commits of history that a job fetches; 0: all of it, null: the default (FD-12). */
+    ci_default_git_depth: integer(),
+    /** The pattern of coverage for jobs without one (FD-13). */
+    build_coverage_regex: text(),
+    /** Whether only maintainers give variables to pipelines (FD-14). */
+    restrict_user_defined_variables: boolean().notNull().default(false),
+    /** Whether the files of the newest pipeline of a ref outlast their time (CI-131, FD-15). */
+    keep_latest_artifact: boolean().notNull().default(true),
+    /** Whether a job that would deploy what is older than what is deployed fails (FD-16). */
+    ci_forward_deployment_enabled: boolean().notNull().default(true),
+    /** Kept and shown only; null: never given (PR-61). */
+    packages_enabled: boolean(),
+    pages_access_level: text({ enum: ['disabled', 'private', 'enabled', 'public'] }),
     tag_list: text().array().notNull().default(sql`'{}'`),
     avatar: text(),
     star_count: integer().notNull().default(0),
