@@ -26,7 +26,14 @@ export function presentBranch({ commit, ...branch }: BranchRecord, project: { fu
   }
 }
 
-const AccessLevel = z.strictObject({ id: z.int(), access_level: z.int(), access_level_description: z.string() })
+/** Levels are of roles, never of a user or group (FD-20). */
+const AccessLevel = z.strictObject({
+  id: z.int(),
+  access_level: z.int(),
+  access_level_description: z.string(),
+  user_id: z.null(),
+  group_id: z.null(),
+})
 
 export const ProtectedBranch = z
   .strictObject({
@@ -44,7 +51,9 @@ export const ProtectedTag = z
 
 const DESCRIPTIONS: Record<number, string> = { 0: 'No one', 30: 'Developers + Maintainers', 40: 'Maintainers' }
 
-const levels = (id: number, level: number) => [{ id, access_level: level, access_level_description: DESCRIPTIONS[level] ?? '' }]
+const levels = (id: number, level: number) => [
+  { id, access_level: level, access_level_description: DESCRIPTIONS[level] ?? '', user_id: null, group_id: null },
+]
 
 export function presentProtectedBranch({ id, name, push_level, merge_level, allow_force_push }: ProtectedBranchRow): z.infer<typeof ProtectedBranch> {
   return { id, name, push_access_levels: levels(id, push_level), merge_access_levels: levels(id, merge_level), allow_force_push }

@@ -18,6 +18,8 @@ const level = (access_level: number) => [
     id: expect.any(Number),
     access_level,
     access_level_description: { 0: 'No one', 30: 'Developers + Maintainers', 40: 'Maintainers' }[access_level],
+    user_id: null,
+    group_id: null,
   },
 ]
 
