@@ -37,6 +37,8 @@ export interface ProjectPolicyInput {
     repository_access_level: number
     forking_access_level: number
     builds_access_level: number
+    operations_access_level: number
+    analytics_access_level: number
     issues_access_level: number
     merge_requests_access_level: number
     wiki_access_level: number
@@ -78,6 +80,8 @@ const FEATURE_SWITCHES = [
   ['no_repository', 'repository_access_level'],
   ['no_forking', 'forking_access_level'],
   ['no_jobs', 'builds_access_level'],
+  ['no_operations', 'operations_access_level'],
+  ['no_analytics', 'analytics_access_level'],
   ['no_wiki', 'wiki_access_level'],
   ['no_snippets', 'snippets_access_level'],
   ['no_issues', 'issues_access_level'],
@@ -115,11 +119,12 @@ export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): 
   if (rung >= requiredProjectLevel(ability)) return true
   // code of a project that the caller may access by its visibility alone (section 5.1, note 2)
   const open = isOpenTo(project.visibility, user)
-  if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= requiredProjectLevel('download_code_if_public')
+  if (ability === 'download_code' || ability === 'comment_on_commit' || ability === 'read_contributors')
+    return open && rung >= requiredProjectLevel('download_code_if_public')
   if (ability === 'read_merge_request') return open && rung >= requiredProjectLevel('read_merge_request_if_public')
   if (ability === 'fork') return open && rung >= requiredProjectLevel('fork_if_public')
   // pipelines for guests of a private project (section 5.1, note 3)
-  if (ability === 'read_pipeline')
+  if (ability === 'read_pipeline' || ability === 'read_environment')
     return (
       (open && rung >= requiredProjectLevel('read_pipeline_if_public')) ||
       (project.public_jobs && rung >= requiredProjectLevel('read_pipeline_if_jobs_are_public'))

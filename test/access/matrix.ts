@@ -38,6 +38,11 @@ export const MATRIX: Record<string, Rows> = {
     internal: '404  404  in   in   in   in   in   in   in',
     public: 'in   in   in   in   in   in   in   in   in',
   },
+  'project: read_contributors': {
+    private: '404  404  404  403  in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public: 'in   in   in   in   in   in   in   in   in',
+  },
   'signed in, project: download_code': {
     private: '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
@@ -184,7 +189,7 @@ export const MATRIX: Record<string, Rows> = {
     public: '401  403  403  403  in   in   in   in   in',
   },
   // jobs are public in the projects of this test
-  ...each(['read_member', 'read_label', 'read_milestone', 'star', 'read_snippet', 'read_pipeline', 'upload_file'], {
+  ...each(['read_member', 'read_label', 'read_milestone', 'star', 'read_snippet', 'read_pipeline', 'read_environment', 'upload_file'], {
     private: '401  404  404  in   in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
     public: '401  in   in   in   in   in   in   in   in',

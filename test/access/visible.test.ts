@@ -59,6 +59,8 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
       repository_access_level: 20,
       forking_access_level: 20,
       builds_access_level: 20,
+      operations_access_level: 20,
+      analytics_access_level: 20,
       issues_access_level: 20,
       merge_requests_access_level: 20,
       wiki_access_level: 20,

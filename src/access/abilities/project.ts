@@ -28,7 +28,11 @@ export const PROJECT_ROLES = {
     'comment_on_commit',
     'fork',
     'read_statistics',
+    // who wrote the commits, with numbers
+    'read_contributors',
     'read_pipeline',
+    // environments and deployments
+    'read_environment',
     'update_issue',
     'manage_issue',
     'move_issue',
@@ -44,7 +48,7 @@ export const PROJECT_ROLES = {
     // run, retry, play and erase jobs
     'create_pipeline',
     'update_build',
-    // environments, deployments and resource groups
+    // environments and deployments
     'manage_environment',
     'manage_release',
     'write_wiki',
@@ -105,15 +109,8 @@ const MERGE_REQUEST_WRITES = [
 ] as const
 const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE_REQUEST_WRITES] as const
 
-const JOB_WRITES = [
-  'cancel_pipeline',
-  'create_pipeline',
-  'update_build',
-  'delete_pipeline',
-  'admin_pipeline',
-  'manage_environment',
-  'delete_deployment',
-] as const
+const ENVIRONMENT_WRITES = ['manage_environment', 'delete_deployment'] as const
+const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delete_pipeline', 'admin_pipeline', ...ENVIRONMENT_WRITES] as const
 
 /** Abilities that no role has while a state applies. */
 export const PROJECT_PROHIBITIONS = {
@@ -157,7 +154,9 @@ export const PROJECT_PROHIBITIONS = {
     'delete_tag',
     'delete_protected_branch',
     'create_commit_status',
+    'read_contributors',
     'read_pipeline',
+    'read_environment',
     ...JOB_WRITES,
     'manage_release',
     'force_unlock',
@@ -171,7 +170,11 @@ export const PROJECT_PROHIBITIONS = {
    * The jobs feature is off for the caller. Posting and listing statuses is not part of it: projects that build
    * elsewhere switch it off.
    */
-  no_jobs: ['read_pipeline', ...JOB_WRITES, 'manage_variables', 'manage_runners'],
+  no_jobs: ['read_pipeline', 'read_environment', ...JOB_WRITES, 'manage_variables', 'manage_runners'],
+  /** Environments are off for the caller (FD-1). */
+  no_operations: ['read_environment', ...ENVIRONMENT_WRITES],
+  /** What counts who wrote what is off for the caller (FD-2). */
+  no_analytics: ['read_contributors'],
   /** Forking is off for the caller (PR-43). */
   no_forking: ['fork'],
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],

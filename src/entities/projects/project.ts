@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { isFeatureOpen } from '../../access/can.js'
+import { canProject, isFeatureOpen } from '../../access/can.js'
 import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../rules/notifications.js'
+import { DEFAULT_GIT_DEPTH, GIT_STRATEGIES, PAGES_LEVELS } from '../../rules/project-settings.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITIES, visibilityName } from '../../rules/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
@@ -89,9 +90,14 @@ export const Project = z
     builds_access_level: Feature,
     repository_access_level: Feature,
     forking_access_level: Feature,
+    operations_access_level: Feature,
+    analytics_access_level: Feature,
     container_registry_enabled: z.boolean(),
-    packages_enabled: z.literal(false),
-    pages_access_level: z.literal('disabled'),
+    packages_enabled: z.boolean(),
+    pages_access_level: z.enum(PAGES_LEVELS),
+    can_create_merge_request_in: z.boolean(),
+    service_desk_enabled: z.literal(false),
+    service_desk_address: z.null(),
     lfs_enabled: z.boolean(),
     shared_runners_enabled: z.boolean(),
     public_jobs: z.boolean(),
@@ -108,6 +114,16 @@ export const Project = z
     printing_merge_request_link_enabled: z.boolean(),
     resolve_outdated_diff_discussions: z.boolean(),
     ci_config_path: z.string().nullable(),
+    build_timeout: z.int(),
+    build_git_strategy: z.enum(GIT_STRATEGIES),
+    ci_default_git_depth: z.int(),
+    build_coverage_regex: z.string().nullable(),
+    restrict_user_defined_variables: z.boolean(),
+    keep_latest_artifact: z.boolean(),
+    ci_forward_deployment_enabled: z.boolean(),
+    auto_devops_enabled: z.literal(false),
+    auto_devops_deploy_strategy: z.literal('continuous'),
+    repository_storage: z.string().optional(),
     remove_source_branch_after_merge: z.boolean(),
     allow_merge_on_skipped_pipeline: z.boolean(),
     auto_cancel_pending_pipelines: z.enum(['enabled', 'disabled']),
@@ -277,9 +293,14 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     builds_access_level: featureName(project.builds_access_level),
     repository_access_level: featureName(project.repository_access_level),
     forking_access_level: featureName(project.forking_access_level),
+    operations_access_level: featureName(project.operations_access_level),
+    analytics_access_level: featureName(project.analytics_access_level),
     container_registry_enabled: project.container_registry_enabled,
-    packages_enabled: false as const,
-    pages_access_level: 'disabled' as const,
+    packages_enabled: project.packages_enabled ?? false,
+    pages_access_level: project.pages_access_level ?? ('disabled' as const),
+    can_create_merge_request_in: canProject({ ...standing, project }, 'propose_merge_request'),
+    service_desk_enabled: false as const,
+    service_desk_address: null,
     // enabled only if both the project and its group allow it (LF-1)
     lfs_enabled: project.lfs_enabled && record.namespace.lfs_enabled,
     shared_runners_enabled: project.shared_runners_enabled,
@@ -297,6 +318,16 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     printing_merge_request_link_enabled: project.printing_merge_request_link_enabled,
     resolve_outdated_diff_discussions: project.resolve_outdated_diff_discussions,
     ci_config_path: project.ci_config_path,
+    build_timeout: project.build_timeout,
+    build_git_strategy: project.build_git_strategy,
+    ci_default_git_depth: project.ci_default_git_depth ?? DEFAULT_GIT_DEPTH,
+    build_coverage_regex: project.build_coverage_regex,
+    restrict_user_defined_variables: project.restrict_user_defined_variables,
+    keep_latest_artifact: project.keep_latest_artifact,
+    ci_forward_deployment_enabled: project.ci_forward_deployment_enabled,
+    auto_devops_enabled: false as const,
+    auto_devops_deploy_strategy: 'continuous' as const,
+    repository_storage: view.viewer?.admin ? project.storage : undefined,
     remove_source_branch_after_merge: project.remove_source_branch_after_merge,
     allow_merge_on_skipped_pipeline: project.allow_merge_on_skipped_pipeline,
     auto_cancel_pending_pipelines: project.auto_cancel_pending_pipelines ? ('enabled' as const) : ('disabled' as const),

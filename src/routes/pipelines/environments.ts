@@ -35,8 +35,9 @@ import {
 import { stopEnvironment } from '../../services/ci/environments/stop.js'
 import { getResourceGroup, listResourceGroups, listUpcoming, updateResourceGroup } from '../../services/ci/resource-groups/list.js'
 
-const read = onProjectSignedIn('read_pipeline')
+const read = onProjectSignedIn('read_environment')
 const manage = onProjectSignedIn('manage_environment')
+const order = onProjectSignedIn('update_build')
 const environment_id = rowId()
 const deployment_id = rowId()
 const projectOf = ({ project }: ProjectSubject) => ({ fullPath: fullPathOf(project) })
@@ -191,7 +192,7 @@ const resourceGroups = [
     method: 'GET',
     path: '/projects/:id/resource_groups',
     summary: 'List resource groups',
-    access: manage,
+    access: order,
     input: z.object({ ...paging }),
     output: z.array(ResourceGroup),
     handler: async ({ ctx, subject, input }) => pageOf(await listResourceGroups(ctx, subject, input), input, presentResourceGroup),
@@ -200,7 +201,7 @@ const resourceGroups = [
     method: 'GET',
     path: '/projects/:id/resource_groups/:key',
     summary: 'Get a resource group',
-    access: manage,
+    access: order,
     input: z.object({ key }),
     output: ResourceGroup,
     handler: async ({ ctx, subject, input }) => presentResourceGroup(await getResourceGroup(ctx, subject, input.key)),
@@ -209,7 +210,7 @@ const resourceGroups = [
     method: 'PUT',
     path: '/projects/:id/resource_groups/:key',
     summary: 'Change the order in which the jobs of a resource group run',
-    access: manage,
+    access: order,
     input: z.object({ key, process_mode: oneOf(PROCESS_MODES) }),
     output: ResourceGroup,
     async handler({ ctx, subject, input }) {
@@ -220,7 +221,7 @@ const resourceGroups = [
     method: 'GET',
     path: '/projects/:id/resource_groups/:key/upcoming_jobs',
     summary: 'List the jobs that run next in a resource group',
-    access: manage,
+    access: order,
     input: z.object({ key, ...paging }),
     output: z.array(Job),
     async handler({ ctx, subject, input, view }) {

@@ -8,8 +8,9 @@ import { Project, presentProject, withLicense } from '../../entities/projects/pr
 import { notFound, refused } from '../../failures.js'
 import * as documented from '../../http/documented.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableFile, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableFile, commaList, int, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
 import type { View } from '../../http/view.js'
+import { GIT_STRATEGIES, PAGES_LEVELS } from '../../rules/project-settings.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
@@ -44,6 +45,8 @@ const attributes = {
   builds_access_level: feature(),
   repository_access_level: feature(),
   forking_access_level: feature(),
+  operations_access_level: feature(),
+  analytics_access_level: feature(),
   container_registry_enabled: opt(bool()),
   lfs_enabled: opt(bool()),
   shared_runners_enabled: opt(bool()),
@@ -59,6 +62,15 @@ const attributes = {
   tag_list: opt(commaList()),
   topics: opt(commaList()),
   ci_config_path: opt(clearable()),
+  build_timeout: opt(int()),
+  build_git_strategy: opt(oneOf(GIT_STRATEGIES)),
+  ci_default_git_depth: opt(int()),
+  build_coverage_regex: opt(clearable()),
+  restrict_user_defined_variables: opt(bool()),
+  keep_latest_artifact: opt(bool()),
+  ci_forward_deployment_enabled: opt(bool()),
+  packages_enabled: opt(bool()),
+  pages_access_level: opt(oneOf(PAGES_LEVELS)),
   remove_source_branch_after_merge: opt(bool()),
   allow_merge_on_skipped_pipeline: opt(bool()),
   auto_cancel_pending_pipelines: opt(oneOf(['enabled', 'disabled'])),

@@ -26,7 +26,7 @@ import { becomeHead } from './merge-requests/heads.js'
 import { predefinedVariables } from './predefined.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { targetOf } from './target.js'
-import { pipelineVariablePurpose, storedVariables, VARIABLE_KEY } from './variables.js'
+import { pipelineVariablePurpose, refuseVariables, storedVariables, VARIABLE_KEY } from './variables.js'
 
 /** What a pipeline is made for. */
 export interface NewPipeline {
@@ -131,12 +131,16 @@ const skipsCi = (message: string) => /\[(?:ci[ -]skip|skip[ -]ci)\]/i.test(messa
 
 export const refusedPipeline = (errors: string[]) => new Failure('invalid', { message: { base: errors } })
 
+/** Pipelines that a job triggers or a schedule makes: their variables were written by those who may do that. */
+const FROM_JOBS: PipelineSource[] = ['pipeline', 'parent_pipeline', 'schedule']
+
 /**
  * Makes a pipeline of the configuration of a commit, with its jobs, and begins it. Null: there is nothing to run. A strict
  * call is refused where another gets a failed pipeline.
  */
 export async function createPipeline(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewPipeline): Promise<number | null> {
   const { project } = subject
+  if (given.variables.length > 0 && !FROM_JOBS.includes(given.source)) refuseVariables(subject)
   const commit = await repositoryOf(ctx, project).commit(given.sha)
   if (!commit) throw refusedPipeline(['Commit not found'])
   const isProtected = await hasProtectedRef(ctx, project, given)

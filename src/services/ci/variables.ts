@@ -1,7 +1,8 @@
 import { asc, eq, sql } from 'drizzle-orm'
-import type { Project } from '../../access/rules.js'
+import type { Project, ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { namespaceAncestry, pipelineVariables, variables } from '../../db/schema/index.js'
+import { Failure } from '../../failures.js'
 import { isInScope } from '../../rules/ci/environment-scope.js'
 import type { ScopedVariable, Variable } from '../../rules/ci/types.js'
 import { unsealed } from '../core/unsealed.js'
@@ -62,4 +63,10 @@ export async function overridingVariables(
     stored: stored.filter((each) => isInScope(each, environment)),
     given: given.flatMap(({ key, value, file }) => (value === null ? [] : [{ key, value, file }])),
   }
+}
+
+/** Throws 400 where only maintainers give variables to pipelines and jobs, for others (FD-14). */
+export function refuseVariables({ project, can }: ProjectSubject): void {
+  if (project.restrict_user_defined_variables && !can('manage_project'))
+    throw new Failure('invalid', { message: { base: ['Insufficient permissions to set pipeline variables'] } })
 }

@@ -1,8 +1,10 @@
 import type { ActorUser } from '../../access/actor.js'
 import type { projects } from '../../db/schema/index.js'
+import { compilePattern } from '../../rules/ci/regex.js'
 import { MAX_PROJECT_DESCRIPTION } from '../../rules/descriptions.js'
 import { templateFaults } from '../../rules/message-templates.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
+import { type GitStrategy, MAX_BUILD_TIMEOUT_S, MAX_GIT_DEPTH, MIN_BUILD_TIMEOUT_S, type PagesLevel } from '../../rules/project-settings.js'
 import type { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
@@ -26,6 +28,8 @@ export interface ProjectAttributes {
   builds_access_level?: FeatureLevel | undefined
   repository_access_level?: FeatureLevel | undefined
   forking_access_level?: FeatureLevel | undefined
+  operations_access_level?: FeatureLevel | undefined
+  analytics_access_level?: FeatureLevel | undefined
   container_registry_enabled?: boolean | undefined
   lfs_enabled?: boolean | undefined
   shared_runners_enabled?: boolean | undefined
@@ -41,6 +45,15 @@ export interface ProjectAttributes {
   tag_list?: string[] | undefined
   topics?: string[] | undefined
   ci_config_path?: string | null | undefined
+  build_timeout?: number | undefined
+  build_git_strategy?: GitStrategy | undefined
+  ci_default_git_depth?: number | undefined
+  build_coverage_regex?: string | null | undefined
+  restrict_user_defined_variables?: boolean | undefined
+  keep_latest_artifact?: boolean | undefined
+  ci_forward_deployment_enabled?: boolean | undefined
+  packages_enabled?: boolean | undefined
+  pages_access_level?: PagesLevel | undefined
   remove_source_branch_after_merge?: boolean | undefined
   allow_merge_on_skipped_pipeline?: boolean | undefined
   auto_cancel_pending_pipelines?: 'enabled' | 'disabled' | undefined
@@ -67,6 +80,14 @@ const SAME_NAME = [
   'merge_method',
   'squash_option',
   'ci_config_path',
+  'build_timeout',
+  'build_git_strategy',
+  'ci_default_git_depth',
+  'restrict_user_defined_variables',
+  'keep_latest_artifact',
+  'ci_forward_deployment_enabled',
+  'packages_enabled',
+  'pages_access_level',
   'remove_source_branch_after_merge',
   'allow_merge_on_skipped_pipeline',
   'autoclose_referenced_issues',
@@ -89,8 +110,8 @@ export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$in
   }
   for (const feature of FEATURES) set(feature, given[`${feature}_enabled`], given[`${feature}_access_level`])
   set('builds', given.jobs_enabled, given.builds_access_level)
-  set('repository', undefined, given.repository_access_level)
-  set('forking', undefined, given.forking_access_level)
+  for (const feature of ['repository', 'forking', 'operations', 'analytics'] as const) set(feature, undefined, given[`${feature}_access_level`])
+  if (given.build_coverage_regex !== undefined) columns['build_coverage_regex'] = given.build_coverage_regex || null
   if (given.auto_cancel_pending_pipelines !== undefined) columns['auto_cancel_pending_pipelines'] = given.auto_cancel_pending_pipelines === 'enabled'
   const jobs = given.public_jobs ?? given.public_builds
   if (jobs !== undefined) columns['public_jobs'] = jobs
@@ -105,6 +126,13 @@ export function attributeFaults(given: ProjectAttributes): Record<string, string
   const faults: Record<string, string[]> = {}
   if (given.description && lengthOf(given.description) > MAX_PROJECT_DESCRIPTION) faults['description'] = [tooLong(MAX_PROJECT_DESCRIPTION)]
   if (given.ci_config_path && lengthOf(given.ci_config_path) > 255) faults['ci_config_path'] = [tooLong(255)]
+  if (given.build_timeout !== undefined && (given.build_timeout < MIN_BUILD_TIMEOUT_S || given.build_timeout >= MAX_BUILD_TIMEOUT_S))
+    faults['build_timeout'] = ['needs to be between 10 minutes and 1 month']
+  if (given.build_coverage_regex && lengthOf(given.build_coverage_regex) > 255) faults['build_coverage_regex'] = [tooLong(255)]
+  else if (given.build_coverage_regex && !compilePattern(given.build_coverage_regex))
+    faults['build_coverage_regex'] = ['must be a valid regular expression']
+  if ((given.ci_default_git_depth ?? 0) < 0) faults['ci_default_git_depth'] = ['must be greater than or equal to 0']
+  if ((given.ci_default_git_depth ?? 0) > MAX_GIT_DEPTH) faults['ci_default_git_depth'] = [`must be less than or equal to ${MAX_GIT_DEPTH}`]
   if ([...(given.tag_list ?? []), ...(given.topics ?? [])].some((tag) => lengthOf(tag) > 255)) faults['tag_list'] = [tooLong(255)]
   for (const name of ['issue_branch_template', 'suggestion_commit_message'] as const)
     if (lengthOf(given[name] ?? '') > 255) faults[name] = [tooLong(255)]

@@ -168,6 +168,8 @@ const inheritedColumns = (source: typeof projects.$inferSelect) => ({
   snippets_access_level: source.snippets_access_level,
   builds_access_level: source.builds_access_level,
   repository_access_level: source.repository_access_level,
+  operations_access_level: source.operations_access_level,
+  analytics_access_level: source.analytics_access_level,
   public_jobs: source.public_jobs,
   lfs_enabled: source.lfs_enabled,
   merge_method: source.merge_method,
@@ -182,6 +184,13 @@ const inheritedColumns = (source: typeof projects.$inferSelect) => ({
   issue_branch_template: source.issue_branch_template,
   suggestion_commit_message: source.suggestion_commit_message,
   ci_config_path: source.ci_config_path,
+  build_timeout: source.build_timeout,
+  build_git_strategy: source.build_git_strategy,
+  ci_default_git_depth: source.ci_default_git_depth,
+  build_coverage_regex: source.build_coverage_regex,
+  restrict_user_defined_variables: source.restrict_user_defined_variables,
+  keep_latest_artifact: source.keep_latest_artifact,
+  ci_forward_deployment_enabled: source.ci_forward_deployment_enabled,
   tag_list: source.tag_list,
 })
 

@@ -282,6 +282,8 @@ const Project = z
     snippets_access_level: Access.optional(),
     builds_access_level: Access.optional(),
     repository_access_level: Access.optional(),
+    operations_access_level: Access.optional(),
+    analytics_access_level: Access.optional(),
     request_access_enabled: z.boolean().optional(),
     lfs_enabled: z.boolean().optional(),
     ci_config_path: text(255).optional(),

@@ -118,12 +118,12 @@ describe('attributes of projects', () => {
     expect(bareOf(t, project).git('log', '-1', '--format=%B', 'main')).not.toContain('Closes')
   })
 
-  it('packages and pages are off, whatever is asked for (PR-61)', async () => {
-    const off = { packages_enabled: false, pages_access_level: 'disabled' }
+  it('packages and pages are kept and shown (PR-61)', async () => {
     const project = await aProject(t.ctx)
-    expect(await show(project)).toMatchObject(off)
-    await set(project, { description: 'new', packages_enabled: true, pages_access_level: 'private' })
-    expect(await show(project)).toMatchObject({ description: 'new', ...off })
+    expect(await show(project)).toMatchObject({ packages_enabled: false, pages_access_level: 'disabled' })
+    const given = { packages_enabled: true, pages_access_level: 'public' }
+    expect((await set(project, given)).body).toMatchObject(given)
+    await put(project, { pages_access_level: 'none' }).expect(400)
   })
 
   it('no mail is sent about a project with emails_disabled (PR-45)', async () => {

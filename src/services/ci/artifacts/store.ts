@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../../context.js'
-import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.js'
+import { artifacts, commitStatuses, pipelines, projects } from '../../../db/schema/index.js'
 import { refused, tooLarge } from '../../../failures.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { parsePeriod } from '../../../rules/ci/periods.js'
@@ -114,7 +114,7 @@ const BATCH = 1_000
 /** Age at which a file without a row counts as left behind. */
 const LEFT_BEHIND_MS = 86_400_000
 
-/** Removes files whose time is over; those of the newest pipeline of a ref that succeeded are kept (CI-131). */
+/** Removes files whose time is over; those of the newest pipeline of a ref that succeeded are kept, unless the project says otherwise (CI-131, FD-15). */
 async function removeExpired(ctx: Context): Promise<void> {
   const newer = sql`exists (select 1 from ${pipelines} q where q.project_id = ${pipelines.project_id} and q.ref = ${pipelines.ref}
     and q.tag = ${pipelines.tag} and q.status = 'success' and q.source <> 'parent_pipeline'
@@ -124,7 +124,8 @@ async function removeExpired(ctx: Context): Promise<void> {
     .from(artifacts)
     .innerJoin(commitStatuses, eq(commitStatuses.id, artifacts.job_id))
     .innerJoin(pipelines, eq(pipelines.id, commitStatuses.pipeline_id))
-    .where(and(lt(artifacts.expires_at, ctx.now()), sql`(${pipelines.status} <> 'success' or ${newer})`))
+    .innerJoin(projects, eq(projects.id, artifacts.project_id))
+    .where(and(lt(artifacts.expires_at, ctx.now()), sql`(not ${projects.keep_latest_artifact} or ${pipelines.status} <> 'success' or ${newer})`))
     .orderBy(asc(artifacts.expires_at))
     .limit(BATCH)
   if (due.length > 0)

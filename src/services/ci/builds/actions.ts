@@ -8,6 +8,7 @@ import { forbidden, notFound, refused } from '../../../failures.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { mayRunOn } from '../target.js'
+import { refuseVariables } from '../variables.js'
 import { enqueueBuilds } from './advance.js'
 import { cancelJobs, OPEN } from './cancel.js'
 import { changeJobs } from './change.js'
@@ -100,6 +101,7 @@ export const revive = (tx: Transaction, pipeline: typeof pipelines.$inferSelect,
 export const playJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number, variables: Variable[]): Promise<number> =>
   change(ctx, subject, id, async ({ tx, pipeline, job, build }) => {
     if (!build || (job.status !== 'manual' && job.status !== 'scheduled')) throw refused('Unplayable Job')
+    if (variables.length > 0) refuseVariables(subject)
     await tx.update(commitStatuses).set({ status: 'pending', queued_at: ctx.now(), user_id: caller.user.id }).where(eq(commitStatuses.id, id))
     await tx.update(builds).set({ variables, scheduled_at: null }).where(eq(builds.job_id, id))
     await enqueueBuilds(tx, pipeline, [id])

@@ -7,9 +7,10 @@ import { type Oid, ZERO } from '../../../git/types.js'
 import { expandEach, expandVariables, valuesOf } from '../../../rules/ci/expand-variables.js'
 import { releaseScript } from '../../../rules/ci/release-script.js'
 import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
+import { DEFAULT_GIT_DEPTH } from '../../../rules/project-settings.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
-import { environmentVariables, recordAddress } from '../environments/of-jobs.js'
+import { environmentVariables, isOutdated, recordAddress } from '../environments/of-jobs.js'
 import { requestOfPipeline, requestsOf } from '../merge-requests/facts.js'
 import { predefinedVariables } from '../predefined.js'
 import { dotenvFor } from '../reports/dotenv.js'
@@ -58,9 +59,6 @@ export class Unfit extends Error {
   }
 }
 
-/** Seconds that a clone fetches history for; the default of later versions. */
-const DEPTH = 20
-
 /** The payload of a job for the runner that has taken it (CI-116). Throws Unfit. */
 export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild): Promise<object> {
   const record = await loadBuild(ctx, taken.job)
@@ -75,6 +73,8 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   ])
   if (user.state !== 'active') throw new Unfit('user_blocked')
   if (!commit) throw new Unfit('unknown_failure')
+  if (project.ci_forward_deployment_enabled && definition.when !== 'manual' && (await isOutdated(ctx, job.id)))
+    throw new Unfit('forward_deployment_failure')
   const path = fullPathOf(project)
   const base = new URL(ctx.links.http(path))
   base.username = 'gitlab-ci-token'
@@ -124,7 +124,8 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     ports: [],
     pull_policy: pull_policy.length > 0 ? pull_policy : null,
   })
-  const depth = Number(values.get('GIT_DEPTH')?.value ?? DEPTH)
+  const standard = project.ci_default_git_depth ?? DEFAULT_GIT_DEPTH
+  const depth = Number(values.get('GIT_DEPTH')?.value ?? standard)
   const branch = pipeline.tag ? `refs/tags/${pipeline.ref}` : `refs/heads/${pipeline.ref}`
   const local = pipeline.tag ? branch : `refs/remotes/origin/${pipeline.ref}`
   const all_refs = ['+refs/heads/*:refs/remotes/origin/*', '+refs/tags/*:refs/tags/*']
@@ -136,7 +137,7 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   return {
     id: job.id,
     token: taken.token,
-    allow_git_fetch: true,
+    allow_git_fetch: project.build_git_strategy === 'fetch',
     job_info: {
       id: job.id,
       name: job.name,
@@ -157,7 +158,7 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
       before_sha: pipeline.before_sha ?? ZERO,
       ref_type: pipeline.tag ? 'tag' : 'branch',
       refspecs,
-      depth: Number.isInteger(depth) && depth >= 0 ? depth : DEPTH,
+      depth: Number.isInteger(depth) && depth >= 0 ? depth : standard,
       protected: pipeline.protected,
     },
     runner_info: { timeout: taken.timeout, runner_session_url: null },

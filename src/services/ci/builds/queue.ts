@@ -6,9 +6,6 @@ import { digestOf, newSecret } from '../../../lib/crypto/secret.js'
 import type { Runner } from '../runners/runners.js'
 import { changeJobs } from './change.js'
 
-/** Seconds that a job may run where neither it nor the runner says so. */
-const DEFAULT_TIMEOUT_S = 3_600
-
 const p = pendingBuilds
 const value = (name: string) => sql`${sql.placeholder(name)}`
 
@@ -68,7 +65,7 @@ async function takeWhere(ctx: Context, runner: Runner, condition: SQL): Promise<
   const token = newSecret(ctx.random)
   const now = ctx.now()
   const taken = await ctx.db.transaction(async (tx) => {
-    const { rows } = await tx.execute<{ job_id: string; timeout: number | null; pipeline_id: string }>(sql`
+    const { rows } = await tx.execute<{ job_id: string; timeout: number; pipeline_id: string }>(sql`
       with busy as (select s.project_id, count(*) as running from ${builds} b join ${commitStatuses} s on s.id = b.job_id where b.seen_at is not null group by 1),
       next as (select p.job_id from ${p} p join ${projects} pr on pr.id = p.project_id left join busy on busy.project_id = p.project_id
         where ${condition}
@@ -76,10 +73,10 @@ async function takeWhere(ctx: Context, runner: Runner, condition: SQL): Promise<
       gone as (delete from ${p} d using next where d.job_id = next.job_id returning d.job_id)
       update ${commitStatuses} s set status = 'running', started_at = ${now.toISOString()}::timestamptz
       from gone join ${builds} b on b.job_id = gone.job_id where s.id = gone.job_id and s.status = 'pending'
-      returning s.id as job_id, s.pipeline_id, (b.definition ->> 'timeout')::integer as timeout`)
+      returning s.id as job_id, s.pipeline_id, coalesce((b.definition ->> 'timeout')::integer, (select pr.build_timeout from ${projects} pr where pr.id = s.project_id)) as timeout`)
     const [found] = rows
     if (!found) return null
-    const timeout = Math.min(found.timeout ?? DEFAULT_TIMEOUT_S, runner.maximum_timeout ?? Number.POSITIVE_INFINITY)
+    const timeout = Math.min(found.timeout, runner.maximum_timeout ?? Number.POSITIVE_INFINITY)
     const job = Number(found.job_id)
     await tx
       .update(builds)

@@ -20,6 +20,7 @@ const REASONS = new Set([
   'stuck_or_timeout_failure',
   'runner_unsupported',
   'missing_dependency_failure',
+  'forward_deployment_failure',
   'stale_schedule',
   'scheduler_failure',
   'data_integrity_failure',

@@ -65,6 +65,13 @@ export async function copyDeployment(tx: Transaction, job: number, copy: number,
     .values({ project_id, iid, environment_id, user_id, job_id: copy, sha, ref, tag, status: 'created', created_at: now, updated_at: now })
 }
 
+/** Whether a later deployment of the environment to which a job deploys runs or has succeeded (FD-16). */
+export async function isOutdated(ctx: Context, job: number): Promise<boolean> {
+  const { rows } = await ctx.db.write.execute(sql`select from ${deployments} d where d.job_id = ${job} and exists (select from ${deployments} later
+    where later.environment_id = d.environment_id and later.id > d.id and later.status in ('running', 'success'))`)
+  return rows.length > 0
+}
+
 /** Brings the deployments of a locked pipeline up to date with its jobs, and the environments with these (CI-283). */
 export async function followJobs(ctx: Pick<Context, 'now'>, tx: Transaction, pipeline: Pick<Pipeline, 'id' | 'project_id'>): Promise<void> {
   const now = ctx.now()

@@ -1,5 +1,6 @@
 import type { HookEvent } from '../../../db/schema/index.js'
 import type { ProjectCreationLevel, SubgroupCreationLevel } from '../../../rules/creation-levels.js'
+import type { GitStrategy } from '../../../rules/project-settings.js'
 import type { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import type { Visibility } from '../../../rules/visibility.js'
 
@@ -108,6 +109,8 @@ export interface ProjectRecord {
     merge_method?: 'merge' | 'rebase_merge' | 'ff'
     squash_option?: (typeof SQUASH_OPTIONS)[number]
     forking_access_level?: number
+    operations_access_level?: number
+    analytics_access_level?: number
     remove_source_branch_after_merge?: boolean
     allow_merge_on_skipped_pipeline?: boolean
     autoclose_referenced_issues?: boolean
@@ -126,6 +129,13 @@ export interface ProjectRecord {
     lfs_enabled?: boolean
     public_jobs?: boolean
     ci_config_path?: string | null
+    build_timeout?: number
+    build_git_strategy?: GitStrategy
+    ci_default_git_depth?: number
+    build_coverage_regex?: string
+    restrict_user_defined_variables?: boolean
+    keep_latest_artifact?: boolean
+    ci_forward_deployment_enabled?: boolean
     tag_list?: string[]
   }
   /** The owner of its namespace; null if unknown. */

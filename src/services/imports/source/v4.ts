@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { HOOK_EVENTS } from '../../../db/schema/index.js'
+import { compilePattern } from '../../../rules/ci/regex.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { isFilepath } from '../../../rules/path.js'
+import { GIT_STRATEGIES, MAX_BUILD_TIMEOUT_S, MAX_GIT_DEPTH, MIN_BUILD_TIMEOUT_S } from '../../../rules/project-settings.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import type { Dialect, Scope } from './dialect.js'
 import type { FeatureSwitch, NoteRecord } from './records.js'
@@ -139,6 +141,8 @@ const project = z
     builds_access_level: access,
     repository_access_level: access,
     forking_access_level: access,
+    operations_access_level: access,
+    analytics_access_level: access,
     merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
     squash_option: z.enum(SQUASH_OPTIONS).optional().catch(undefined),
     remove_source_branch_after_merge: maybeFlag,
@@ -159,15 +163,34 @@ const project = z
     lfs_enabled: maybeFlag,
     public_jobs: maybeFlag,
     ci_config_path: maybeText(255),
+    build_timeout: z
+      .int()
+      .min(MIN_BUILD_TIMEOUT_S)
+      .max(MAX_BUILD_TIMEOUT_S - 1)
+      .optional()
+      .catch(undefined),
+    build_git_strategy: z.enum(GIT_STRATEGIES).optional().catch(undefined),
+    ci_default_git_depth: z.int().min(0).max(MAX_GIT_DEPTH).optional().catch(undefined),
+    build_coverage_regex: z
+      .string()
+      .max(255)
+      .refine((pattern) => compilePattern(pattern) !== null)
+      .optional()
+      .catch(undefined),
+    restrict_user_defined_variables: maybeFlag,
+    keep_latest_artifact: maybeFlag,
+    ci_forward_deployment_enabled: maybeFlag,
     tag_list: z.array(name).max(1_000).optional(),
   })
   .transform(({ id: key, path_with_namespace: full_path, forked_from_project, shared_with_groups, creator_id, ...given }) => {
     const { name, description, visibility, default_branch, archived, owner, created_at, updated_at, last_activity_at, ...rest } = given
     const features = Object.fromEntries(FEATURES.map((feature) => [feature, rest[`${feature}_access_level`] ?? 20])) as Record<FeatureSwitch, number>
-    const forking_access_level = rest.forking_access_level ?? undefined
+    const { forking_access_level, operations_access_level, analytics_access_level } = rest
     const settings = withoutUndefined({
       ...Object.fromEntries(Object.entries(rest).filter(([name]) => !name.endsWith('_access_level'))),
-      forking_access_level,
+      forking_access_level: forking_access_level ?? undefined,
+      operations_access_level: operations_access_level ?? undefined,
+      analytics_access_level: analytics_access_level ?? undefined,
     })
     return {
       ...{

@@ -41,7 +41,7 @@ export const activityPage = page({
 export const contributorsPage = page({
   at: 'P/-/graphs/*',
   robots: 'disallow',
-  access: onProject('download_code'),
+  access: onProject('read_contributors'),
   input: z.object({ path: str() }),
   async show({ ctx, subject, input, view }) {
     const place = await placeOf(ctx, subject, view, input.path)

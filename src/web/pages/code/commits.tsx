@@ -146,9 +146,11 @@ export const commitsPage = page({
             {path && <PathLinks links={links} project={subject.project.path} revision={ref} path={path} />}
             {path === '' && (
               <span class="last line">
-                <a class="button ghost" href={links.page(`graphs/${inUrl(ref)}`)}>
-                  Contributors
-                </a>
+                {subject.can('read_contributors') && (
+                  <a class="button ghost" href={links.page(`graphs/${inUrl(ref)}`)}>
+                    Contributors
+                  </a>
+                )}
                 <a class="button ghost" href={links.page(`network/${inUrl(ref)}`)}>
                   Graph
                 </a>

@@ -54,7 +54,7 @@ export async function loadMerging(ctx: Context, caller: SignedIn, subject: Merge
   const { request, rules } = record
   const readable = source?.can('read_pipeline') ? source : null
   const [environments, head] = await Promise.all([
-    readable ? environmentsOfBranch(ctx, readable, request.source_branch) : [],
+    source?.can('read_environment') ? environmentsOfBranch(ctx, source, request.source_branch) : [],
     loadHeadPipeline(ctx, readable, record),
   ])
   if (!record.can_merge || request.state !== 'opened') return { record, approvals, reviewers, branches, messages: null, environments, head }

@@ -18,7 +18,7 @@ import { form, type PageView, page, Redirect } from '../../../page.js'
 import { ciAddress } from './shared.js'
 
 const PER_PAGE = 30
-const reads = onProjectSignedIn('read_pipeline')
+const reads = onProjectSignedIn('read_environment')
 const STATES = ['available', 'stopped'] as const
 
 interface Props {

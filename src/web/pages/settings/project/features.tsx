@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { oneOf, opt } from '../../../../http/params.js'
+import { clearable, int, oneOf, opt } from '../../../../http/params.js'
+import { DEFAULT_GIT_DEPTH, GIT_STRATEGIES } from '../../../../rules/project-settings.js'
 import type { FeatureLevel } from '../../../../services/projects/attributes.js'
 import { updateProject } from '../../../../services/projects/update.js'
-import { Checkbox, FormFaults, FormTag, SelectField, Submit } from '../../../components/form.js'
+import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
 import { ProjectSettings } from '../../../layout/manage.js'
 import { homeOfProject } from '../../../links.js'
@@ -14,6 +15,10 @@ const FEATURE_CHOICES = [
   { value: 'private', label: 'Members only' },
   { value: 'disabled', label: 'Off' },
 ] as const
+const GIT_CHOICES = [
+  { value: 'fetch', label: 'Fetch, which is faster' },
+  { value: 'clone', label: 'Clone each time' },
+] as const
 const WORDS: Record<number, FeatureLevel> = { 0: 'disabled', 10: 'private', 20: 'enabled' }
 
 const FEATURES = [
@@ -24,11 +29,16 @@ const FEATURES = [
   ['snippets', 'Snippets', undefined],
   ['builds', 'CI', 'Pipelines and jobs, as statuses of commits.'],
   ['forking', 'Forks', undefined],
+  ['operations', 'Environments', 'What is deployed where.'],
+  ['analytics', 'Contributors', 'The page that counts who wrote what.'],
 ] as const
 const SWITCHES = [
   ['request_access_enabled', 'People may request access', 'Who sees the project without being a member asks, and maintainers answer.'],
   ['public_jobs', 'Everyone who sees the project sees its pipelines', undefined],
   ['auto_cancel_pending_pipelines', 'Newer pipelines of a branch cancel older ones', 'Only where no job has started that must not be interrupted.'],
+  ['ci_forward_deployment_enabled', 'Jobs do not deploy what is older than what is deployed', 'Except manual jobs, and jobs that are tried again.'],
+  ['keep_latest_artifact', 'Files of the newest pipeline are kept', 'Also when their time is over.'],
+  ['restrict_user_defined_variables', 'Only maintainers give variables to pipelines', undefined],
   ['lfs_enabled', 'Git LFS', 'Large files are kept outside the repository.'],
   ['emails_disabled', 'Send no mail about what happens here', undefined],
 ] as const
@@ -43,11 +53,20 @@ const features = z.object({
     snippets_access_level: level(),
     builds_access_level: level(),
     forking_access_level: level(),
+    operations_access_level: level(),
+    analytics_access_level: level(),
     request_access_enabled: unchecked(),
     public_jobs: unchecked(),
     auto_cancel_pending_pipelines: unchecked(),
+    ci_forward_deployment_enabled: unchecked(),
+    keep_latest_artifact: unchecked(),
+    restrict_user_defined_variables: unchecked(),
     lfs_enabled: unchecked(),
     emails_disabled: unchecked(),
+    build_timeout: opt(int()),
+    build_git_strategy: opt(oneOf(GIT_STRATEGIES)),
+    ci_default_git_depth: opt(int()),
+    build_coverage_regex: opt(clearable()),
   }),
 })
 
@@ -78,6 +97,30 @@ export const featuresPage = page({
             {SWITCHES.map(([name, label, hint]) => (
               <Checkbox key={name} {...f[name]} label={label} hint={hint} checked={project[name]} />
             ))}
+            <h2>Jobs</h2>
+            <div class="columns">
+              <Field
+                {...f.build_timeout}
+                label="Time in seconds"
+                type="number"
+                value={String(project.build_timeout)}
+                hint="For jobs that name none."
+              />
+              <SelectField {...f.build_git_strategy} label="How they get the code" value={project.build_git_strategy} choices={GIT_CHOICES} />
+              <Field
+                {...f.ci_default_git_depth}
+                label="Commits of history"
+                type="number"
+                value={String(project.ci_default_git_depth ?? DEFAULT_GIT_DEPTH)}
+                hint="0: all of it."
+              />
+              <Field
+                {...f.build_coverage_regex}
+                label="Pattern of the coverage in logs"
+                value={project.build_coverage_regex ?? ''}
+                hint="For jobs without one, such as \d+%."
+              />
+            </div>
             <Submit label="Save changes" />
           </FormTag>
         </ProjectSettings>
