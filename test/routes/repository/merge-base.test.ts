@@ -50,8 +50,8 @@ describe('GET /projects/:id/repository/merge_base', () => {
 
   it('400 for fewer than two refs, and for unknown ones, which are named (RE-5)', async () => {
     await t.api('get', `${cast.project.path}/repository/merge_base`, null).expect(400, { error: 'refs is missing' })
-    await t.api('get', at('left'), null).expect(400, { message: 'At least two refs are needed' })
-    await t.api('get', `${cast.project.path}/repository/merge_base?refs=left`, null).expect(400, { message: 'At least two refs are needed' })
+    await t.api('get', at('left'), null).expect(400, { message: 'Provide at least 2 refs' })
+    await t.api('get', `${cast.project.path}/repository/merge_base?refs=left`, null).expect(400, { message: 'Provide at least 2 refs' })
     for (const wrong of ['none', '', '--all', '--octopus', 'left..right', 'HEAD~1', '^left', 'f'.repeat(40)])
       await t.api('get', at('left', wrong), null).expect(400, { message: `Could not find ref: ${wrong}` })
     await t.api('get', at('x', 'left', 'y'), null).expect(400, { message: 'Could not find ref: x, y' })

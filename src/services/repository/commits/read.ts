@@ -65,7 +65,7 @@ export async function getCommit(ctx: Context, subject: ProjectSubject, revision:
 
 /** The best common ancestor of all these revisions (RE-5). */
 export async function getMergeBase(ctx: Context, subject: ProjectSubject, refs: string[]): Promise<Commit> {
-  if (refs.length < 2) throw refused('At least two refs are needed')
+  if (refs.length < 2) throw refused('Provide at least 2 refs')
   const repository = repositoryOf(ctx, subject.project)
   const found = await Promise.all(refs.map((ref) => resolveRevision(ctx, subject, ref)))
   const unknown = refs.filter((_, i) => found[i] === null)
