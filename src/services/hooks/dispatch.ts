@@ -111,7 +111,7 @@ async function insertDeliveries(ctx: Pick<Context, 'random'>, tx: Transaction, e
     .orderBy(asc(webHooks.id))
     // keeps hooks from being deleted concurrently, which would make the whole insert fail
     .for('key share')
-  const listening = hooks.filter(({ filter }) => filter === null || event.branch === undefined || matchesPattern(filter, event.branch))
+  const listening = hooks.filter(({ filter }) => !filter || event.branch === undefined || matchesPattern(filter, event.branch))
   if (listening.length === 0) return []
   const body = JSON.stringify(event.body)
   const shared = { uuid: ctx.random.uuid(), trigger: triggerOf(event.listens), body }

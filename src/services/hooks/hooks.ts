@@ -174,7 +174,7 @@ function otherColumns(ctx: Pick<Context, 'encryption'>, source: HookSource, give
   return {
     ...(name !== undefined && { name: name || null }),
     ...(description !== undefined && { description: description || null }),
-    ...(filter !== undefined && { push_events_branch_filter: filter || null }),
+    ...(filter !== undefined && { push_events_branch_filter: filter }),
     ...(enable_ssl_verification !== undefined && { enable_ssl_verification }),
     ...(token !== undefined && { sealed_token: token ? ctx.encryption.seal(token, hookPurpose(columnsOf(source), 'token')) : null }),
   }

@@ -73,7 +73,7 @@ describe('hooks of a project', () => {
       .api('put', `${path}/${body.id}`, maintainer)
       .send({ push_events: true, issues_events: false, push_events_branch_filter: '' })
     expect(changed.status).toBe(200)
-    expect(changed.body).toMatchObject({ ...given, push_events: true, issues_events: false, push_events_branch_filter: null })
+    expect(changed.body).toMatchObject({ ...given, push_events: true, issues_events: false, push_events_branch_filter: '' })
     await t.api('delete', `${path}/${body.id}`, maintainer).expect(204)
     await t.api('get', `${path}/${body.id}`, maintainer).expect(404)
     await t.api('delete', `${path}/${body.id}`, maintainer).expect(404)

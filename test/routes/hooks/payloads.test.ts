@@ -185,6 +185,9 @@ describe('a push (HK-15)', () => {
     await r.next(path)
     await t.ctx.jobs.drain()
     expect(r.at(path).map(({ body }) => body.ref)).toEqual(['refs/heads/release/1'])
+    const all = await hooked({ push_events_branch_filter: '' })
+    await aCommit(t.ctx, all.project, { 'a.txt': 'a\n' })
+    expect((await r.next(all.path)).body.ref).toBe('refs/heads/main')
   })
 })
 
