@@ -51,6 +51,7 @@ const READS = {
   'GET /user/keys': '',
   'GET /users/:id/keys': '',
   'GET /user/keys/:key_id': '',
+  'GET /users/:id/keys/:key_id': '',
   'GET /user/gpg_keys': '',
   'GET /user/gpg_keys/:key_id': '',
   'GET /users/:id/gpg_keys': '',

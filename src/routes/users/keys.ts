@@ -27,6 +27,15 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
     handler: async ({ ctx, subject, input }) => presentSshKey(await addKey(ctx, subject.account, input)),
   }),
   endpoint({
+    method: 'GET',
+    path: `${prefix}/keys/:key_id`,
+    summary: `Get one of ${whose} SSH keys`,
+    access,
+    input: z.object({ key_id: rowId() }),
+    output: SshKey,
+    handler: async ({ ctx, subject, input }) => presentSshKey(await findKey(ctx, subject.account, input.key_id)),
+  }),
+  endpoint({
     method: 'DELETE',
     path: `${prefix}/keys/:key_id`,
     summary: `Remove one of ${whose} SSH keys`,
@@ -42,16 +51,4 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
 ]
 
 /** SSH keys (K-1 to K-11). */
-export const keys = [
-  ...keysOf('/user', "the caller's", onSelf),
-  ...keysOf('/users/:id(^\\d+$)', "a user's", onUser),
-  endpoint({
-    method: 'GET',
-    path: '/user/keys/:key_id',
-    summary: "Get one of the caller's SSH keys",
-    access: onSelf,
-    input: z.object({ key_id: rowId() }),
-    output: SshKey,
-    handler: async ({ ctx, subject, input }) => presentSshKey(await findKey(ctx, subject.account, input.key_id)),
-  }),
-]
+export const keys = [...keysOf('/user', "the caller's", onSelf), ...keysOf('/users/:id(^\\d+$)', "a user's", onUser)]

@@ -60,7 +60,9 @@ describe('SSH keys: permissions (K-1, K-2)', () => {
       await t.api('get', `/user/keys/${theirs.id}`, caller).expect(404, missing)
       await t.api('delete', `/user/keys/${theirs.id}`, caller).expect(404, missing)
     }
+    expect((await t.api('get', `/users/${other.id}/keys/${theirs.id}`, admin).expect(200)).body).toEqual(theirs)
     // under a user, only that user's (SEC-31)
+    await t.api('get', `/users/${user.id}/keys/${theirs.id}`, admin).expect(404, missing)
     await t.api('delete', `/users/${user.id}/keys/${theirs.id}`, admin).expect(404, missing)
     await t.api('delete', `/users/${other.id}/keys/${theirs.id}`, admin).expect(204)
     await t.api('delete', `/user/keys/${mine.id}`, user).expect(204)
@@ -74,6 +76,7 @@ describe('SSH keys: permissions (K-1, K-2)', () => {
     ['get', '/user/keys/1'],
     ['delete', '/user/keys/1'],
     ['get', '/users/1/keys'],
+    ['get', '/users/1/keys/1'],
     ['post', '/users/1/keys'],
     ['delete', '/users/1/keys/1'],
   ] as const)('%s %s without a token: 401', async (method, path) => {
@@ -84,6 +87,7 @@ describe('SSH keys: permissions (K-1, K-2)', () => {
     const forbidden = { message: '403 Forbidden' }
     for (const id of [user.id, other.id]) {
       await t.api('get', `/users/${id}/keys`, user).expect(403, forbidden)
+      await t.api('get', `/users/${id}/keys/1`, user).expect(403, forbidden)
       await t.api('post', `/users/${id}/keys`, user).send({ title: 'x', key: ed25519 }).expect(403, forbidden)
       await t.api('delete', `/users/${id}/keys/1`, user).expect(403, forbidden)
     }
