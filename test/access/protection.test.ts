@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { branchNameFault } from '../../src/rules/branch-name.js'
+import { branchNameFault } from '../../src/rules/refs/branch-name.js'
 import { matchesPattern, type ProtectedBranch, type ProtectedTag, Protections } from '../../src/services/repository/protection.js'
 
 const branch = (name: string, push_level: number, merge_level = 40, allow_force_push = false) =>

@@ -5,9 +5,9 @@ import { type JsonSchema, shownOf } from '../../src/http/wire.js'
 import { parseSshKey } from '../../src/lib/crypto/ssh-key.js'
 import { checkRefName } from '../../src/lib/ref-name.js'
 import { parseColor } from '../../src/lib/text/color.js'
-import { branchNameFault } from '../../src/rules/branch-name.js'
 import { emailFault } from '../../src/rules/email.js'
 import { groupNameFaults, namespacePathFaults, projectNameFaults, projectPathFaults } from '../../src/rules/path.js'
+import { branchNameFault } from '../../src/rules/refs/branch-name.js'
 
 const KEYS = (JSON.parse(readFileSync(new URL('../support/keys/ssh-keys.json', import.meta.url), 'utf8')) as { line: string }[]).map(
   ({ line }) => line,

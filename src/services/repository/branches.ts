@@ -8,7 +8,7 @@ import { conflict, Failure, forbidden, notFound, refused } from '../../failures.
 import { RefChanged } from '../../git/errors.js'
 import { type Commit, type GitRepository, type Oid, type Ref, ZERO } from '../../git/types.js'
 import { checkRefName } from '../../lib/ref-name.js'
-import { branchNameFault } from '../../rules/branch-name.js'
+import { branchNameFault } from '../../rules/refs/branch-name.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'

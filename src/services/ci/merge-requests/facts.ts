@@ -17,7 +17,7 @@ import {
 } from '../../../db/schema/index.js'
 import type { Oid } from '../../../git/types.js'
 import type { Variable } from '../../../rules/ci/types.js'
-import { headRef } from '../../../rules/merge-request-refs.js'
+import { headRef } from '../../../rules/refs/merge-request-refs.js'
 import { findVisibleProject } from '../../identity/acting-users.js'
 
 /** What a pipeline knows of the merge request that it is for. */

@@ -1,7 +1,7 @@
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
-import { branchNameFault } from '../../../rules/branch-name.js'
+import { branchNameFault } from '../../../rules/refs/branch-name.js'
 import { readSettings, type Settings } from '../../core/settings.js'
 import { type Protections, protectionsOf, protectsEmpty, reaches } from '../protection.js'
 

@@ -1,7 +1,7 @@
 import type { Context } from '../../../../context.js'
 import { RefChanged } from '../../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
-import { headRef } from '../../../../rules/merge-request-refs.js'
+import { headRef } from '../../../../rules/refs/merge-request-refs.js'
 import { type MergeRequestRefs, targetOf } from './refs.js'
 
 /** A hidden ref that protects a commit from garbage collection for ever (SEC-118). */

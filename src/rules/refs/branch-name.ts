@@ -1,4 +1,4 @@
-import { checkRefName } from '../lib/ref-name.js'
+import { checkRefName } from '../../lib/ref-name.js'
 
 /**
  * Why a new branch cannot have this name (BR-15, SEC-83); null if it can. Existing branches with other names stay

@@ -1,4 +1,4 @@
-import { withoutAround } from '../lib/text/without-trailing.js'
+import { withoutAround } from '../../lib/text/without-trailing.js'
 
 const MAX_LENGTH = 100
 
