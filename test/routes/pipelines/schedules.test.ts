@@ -131,7 +131,7 @@ describe('schedules', () => {
 })
 
 describe('a schedule whose time has come', () => {
-  it('makes one pipeline, however often its time came and whoever looks (CI-225)', async () => {
+  it('makes one pipeline, however often its time came and whichever process looks (CI-225)', async () => {
     const { project, runner } = await withCi(YAML)
     const { id } = await make(project)
     await t

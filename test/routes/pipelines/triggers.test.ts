@@ -138,7 +138,7 @@ describe('a triggered pipeline', () => {
   })
 })
 
-it('tokens that nobody has are not found, and guesses are throttled, as those of runners are (CI-221, SEC-26)', async () => {
+it('tokens that do not exist are not found, and guesses are throttled, as those of runners are (CI-221, SEC-26)', async () => {
   const { project } = await withCi(YAML)
   const { token } = await make(project)
   const guesses: number[] = []
@@ -166,5 +166,5 @@ it('pipelines are listed by the name of their user, and by faults (PL-8)', async
   const ids = async (query: string) => (await get(project, `/pipelines?${query}`)).length
   expect([await ids('yaml_errors=true'), await ids('yaml_errors=false')]).toEqual([1, 0])
   const { name } = (await t.api('get', `/users/${project.creator.id}`, project.creator).expect(200)).body
-  expect([await ids(`name=${encodeURIComponent(name)}`), await ids('name=nobody')]).toEqual([1, 0])
+  expect([await ids(`name=${encodeURIComponent(name)}`), await ids('name=stranger')]).toEqual([1, 0])
 })
