@@ -104,7 +104,7 @@ export function RequestHead({ view, subject, source, tab, drafts = 0 }: HeadProp
             Draft
           </Badge>
         )}{' '}
-        <span>
+        <span class="line">
           <Branch view={view} project={request.state === 'opened' ? source : null} name={request.source_branch} id="source_branch">
             {source && source.project.id !== subject.project.id && `${fullPathOf(source.project)}:`}
           </Branch>{' '}
