@@ -18,6 +18,8 @@ export interface MergeRequestOptions {
 /** What the options of a push ask for (PO-1). */
 export interface PushOptions {
   skipsCi: boolean
+  /** Each `KEY=VALUE` of `ci.variable`, unchecked. */
+  variables: string[]
   /** Null if none of the options is about merge requests. */
   mergeRequest: MergeRequestOptions | null
 }
@@ -33,11 +35,13 @@ const UNSET = new Set(['false', '0'])
 
 /** Reads the options of a push; unknown ones, and texts without a value, are ignored (PO-1). */
 export function readPushOptions(options: string[]): PushOptions {
-  const read: PushOptions = { skipsCi: false, mergeRequest: null }
+  const read: PushOptions = { skipsCi: false, variables: [], mergeRequest: null }
   for (const option of options) {
     const [, kind = '', name = '', value = ''] = /^(ci|merge_request|mr)\.([a-z_]+)(?:=(.*))?$/s.exec(option) ?? []
-    if (kind === 'ci') read.skipsCi ||= name === 'skip' && !UNSET.has(value)
-    else if (isOneOf([...FLAGS, ...TEXTS, ...LISTS], name)) {
+    if (kind === 'ci') {
+      if (name === 'variable') read.variables.push(value)
+      else read.skipsCi ||= name === 'skip' && !UNSET.has(value)
+    } else if (isOneOf([...FLAGS, ...TEXTS, ...LISTS], name)) {
       read.mergeRequest ??= { create: false, label: [], unlabel: [], assign: [], unassign: [] }
       if (isOneOf(FLAGS, name)) read.mergeRequest[name] = !UNSET.has(value)
       else if (value.trim() === '') continue

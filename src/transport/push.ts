@@ -5,6 +5,8 @@ import type { Context, Move } from '../context.js'
 import { RepositoryMoving } from '../git/errors.js'
 import { type PushCommand, type PushPolicy, type TransportRequest, ZERO } from '../git/types.js'
 import { type PushOptions, readPushOptions } from '../rules/push-options.js'
+import { MAX_PIPELINES_OF_A_PUSH } from '../services/ci/create.js'
+import { sealPushVariables } from '../services/ci/push-variables.js'
 import { maintainWikiSoon } from '../services/content/wikis.js'
 import { readOnlyNow } from '../services/core/maintenance.js'
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
@@ -101,8 +103,13 @@ async function receive(
   }
   let intent: PushIntent | undefined
   let options = readPushOptions([])
+  let variables = sealPushVariables(ctx, subject.project.id, [])
   let current = subject
-  const movesOf = (commands: PushCommand[]): Move[] => commands.map((command) => (options.skipsCi ? { ...command, skip_ci: true } : command))
+  const movesOf = (commands: PushCommand[]): Move[] => {
+    if (options.skipsCi) return commands.map((command) => ({ ...command, skip_ci: true }))
+    const ci_variables = commands.length <= MAX_PIPELINES_OF_A_PUSH ? variables.sealed : undefined
+    return commands.map((command) => ({ ...command, ...(ci_variables !== undefined && { ci_variables }) }))
+  }
   const policy: PushPolicy = {
     nameFault: newNameFault,
     async verdict(commands, quarantine, given) {
@@ -112,6 +119,7 @@ async function receive(
       if (readOnly !== null) return readOnly
       current = reloaded
       options = readPushOptions(given)
+      variables = sealPushVariables(ctx, reloaded.project.id, options.variables)
       const decided = await acceptPush(ctx, reloaded, user.id, movesOf(commands), quarantine)
       if (typeof decided === 'string') return decided
       intent = decided
@@ -122,7 +130,7 @@ async function receive(
       await intent?.finish(movesOf(commands))
       // a first push has made its branch the default one
       const then = current.project.empty_repo ? await loadCurrent() : current
-      return then ? [...notices, ...(await messagesAfter(ctx, caller, then, movesOf(commands), options))] : notices
+      return then ? [...notices, ...(await messagesAfter(ctx, caller, then, movesOf(commands), options, variables.warnings))] : notices
     },
   }
   try {
@@ -141,8 +149,9 @@ async function messagesAfter(
   subject: ProjectSubject,
   moves: Move[],
   { mergeRequest }: PushOptions,
+  given: string[],
 ): Promise<string[]> {
   const caller = user && !level ? actingAs(user) : null
   const warnings = mergeRequest === null ? [] : caller ? await applyMergeRequestOptions(ctx, caller, subject, moves, mergeRequest) : [NO_USER]
-  return [...warningLines(warnings), ...(await mergeRequestMessages(ctx, caller, subject, moves))]
+  return [...warningLines([...given, ...warnings]), ...(await mergeRequestMessages(ctx, caller, subject, moves))]
 }

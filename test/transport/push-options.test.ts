@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { jobs } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
 import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitRun, packet } from '../support/clients/git-client.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
@@ -351,5 +352,64 @@ describe('ci.skip', () => {
     await commitIn(work, 'c.txt')
     await gitOut(work, 'push', '-q', ...options('ci.skip'), 'origin', 'topic')
     await accept().expect(200)
+  })
+})
+
+describe('ci.variable', () => {
+  const YAML = 'job: { script: x, rules: [{ if: $DEPLOY == "yes = no" }, { if: $CI_PIPELINE_SOURCE == "merge_request_event" }] }'
+  const pipelinesOf = async (project: TestProject) => {
+    await t.ctx.jobs.drain()
+    const { body } = await t.api('get', `${project.path}/pipelines?sort=asc`, owner).expect(200)
+    const variablesOf = async ({ id }: { id: number }) => (await t.api('get', `${project.path}/pipelines/${id}/variables`, owner).expect(200)).body
+    return Promise.all(
+      body.map(async (each: { id: number; ref: string; source: string }) => ({
+        ref: each.ref,
+        source: each.source,
+        variables: await variablesOf(each),
+      })),
+    )
+  }
+  const deploy = { key: 'DEPLOY', value: 'yes = no', variable_type: 'env_var' }
+
+  it('gives variables to the pipelines of branches and tags, not to those of merge requests nor to webhooks (PO-20)', async () => {
+    const { project, work } = await aClone()
+    await t
+      .api('post', `${project.path}/hooks`, owner)
+      .send({ url: `${r.url}/variables` })
+      .expect(201)
+    await commitIn(work, '.gitlab-ci.yml', YAML)
+    await gitOut(work, 'tag', 'v1')
+    const given = options('ci.variable=DEPLOY=no', 'ci.variable=DEPLOY=yes = no', 'ci.variable=EMPTY=', 'merge_request.create')
+    await gitOut(work, 'push', '-q', ...given, 'origin', 'topic', 'v1')
+    const variables = [deploy, { key: 'EMPTY', value: '', variable_type: 'env_var' }]
+    const waiting = await t.ctx.db.write.select().from(jobs)
+    expect(waiting.map(({ kind }) => kind)).toContain('pipelines of a push')
+    expect(JSON.stringify(waiting)).not.toContain('yes = no')
+    const made = await pipelinesOf(project)
+    expect(made).toHaveLength(3)
+    expect(made).toEqual(
+      expect.arrayContaining([
+        { ref: 'topic', source: 'push', variables },
+        { ref: 'v1', source: 'push', variables },
+        { ref: 'refs/merge-requests/1/head', source: 'merge_request_event', variables: [] },
+      ]),
+    )
+    expect(r.at('/variables').map(({ body }) => body.push_options)).toEqual([{}])
+    await commitIn(work, 'c.txt')
+    await gitOut(work, 'push', '-q', 'origin', 'topic:other')
+    expect(await pipelinesOf(project)).toHaveLength(3)
+  })
+
+  it('warns of what is no variable, and does the rest, over SSH too (PO-20)', async () => {
+    const { project, work } = await aClone()
+    await commitIn(work, '.gitlab-ci.yml', YAML)
+    const key = await ssh.stored(owner, ssh.newKey())
+    const given = options('ci.variable=NO', 'ci.variable==hidden', 'ci.variable=A-B=hidden', 'ci.variable', 'ci.variable=DEPLOY=yes = no')
+    const pushed = await ssh.git(work, key, 'push', ...given, ssh.url(project.fullPath), 'topic')
+    expect(lines(pushed.err).filter((line) => line.includes('ci.variable'))).toEqual([
+      'ci.variable is ignored where it is not KEY=VALUE with a key of letters, digits and _',
+    ])
+    expect(pushed.err).not.toContain('hidden')
+    expect(await pipelinesOf(project)).toEqual([{ ref: 'topic', source: 'push', variables: [deploy] }])
   })
 })

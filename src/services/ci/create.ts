@@ -24,6 +24,7 @@ import { configurationPath, includeResolver, pathsOf, readOwnFile } from './incl
 import { type RequestFacts, type RequestsOfPipeline, requestsOf } from './merge-requests/facts.js'
 import { becomeHead } from './merge-requests/heads.js'
 import { predefinedVariables } from './predefined.js'
+import { openPushVariables } from './push-variables.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { targetOf } from './target.js'
 import { pipelineVariablePurpose, refuseVariables, storedVariables, VARIABLE_KEY } from './variables.js'
@@ -263,13 +264,18 @@ export const pushPipelines = defineJob({
     project: z.int(),
     user: z.int(),
     moves: z.array(z.object({ ref: z.string(), tag: z.boolean(), old: z.string(), new: z.string() })),
+    /** Encrypted: PO-20. */
+    variables: z.string().optional(),
   }),
-  async run(ctx: Context, { project: id, user: userId, moves }, { id: job }) {
+  async run(ctx: Context, { project: id, user: userId, moves, variables: sealed }, { id: job }) {
     const user = await nullOnFailure(getUser(ctx, userId))
     if (user?.state !== 'active') return
     const caller = actingAs(actorOf(user))
     const subject = await nullOnFailure(getProjectFor(ctx, caller, String(id)))
     if (!subject || !runsJobs(subject.project)) return
+    const variables = sealed === undefined ? [] : openPushVariables(ctx, id, sealed)
+    // without them its jobs could do what the pusher did not want
+    if (!variables) return
     for (const { ref, tag, old, new: to } of moves) {
       const sha = (await repositoryOf(ctx, subject.project).resolve(to))?.commit
       if (sha)
@@ -279,7 +285,7 @@ export const pushPipelines = defineJob({
           tag,
           sha,
           before_sha: old,
-          variables: [],
+          variables,
           made_by: job,
           strict: false,
         })
@@ -292,7 +298,7 @@ export const runsJobs = ({ builds_access_level, archived }: Pick<Project, 'build
 
 const BRANCH_OR_TAG = /^refs\/(heads|tags)\/(.+)$/s
 /** Of a push with more branches and tags, the others get none, as in the original. */
-const MAX_OF_A_PUSH = 4
+export const MAX_PIPELINES_OF_A_PUSH = 4
 
 /** What follows a push: its pipelines are made by a job that is stored with the end of the push. */
 export async function enqueuePipelines(_: Context, { projectId, moves, actor, enqueue }: PushEvent): Promise<void> {
@@ -301,7 +307,8 @@ export async function enqueuePipelines(_: Context, { projectId, moves, actor, en
     return name === undefined || to === ZERO || skip_ci ? [] : [{ ref: name, tag: kind === 'tags', old, new: to }]
   })
   const user = wanted.length > 0 ? await actor() : null
-  if (user !== null && wanted.length <= MAX_OF_A_PUSH) enqueue(pushPipelines, { project: projectId, user, moves: wanted })
+  if (user !== null && wanted.length <= MAX_PIPELINES_OF_A_PUSH)
+    enqueue(pushPipelines, { project: projectId, user, moves: wanted, variables: moves.find((each) => each.ci_variables)?.ci_variables })
 }
 
 /** What is asked of a pipeline that no push makes. */

@@ -23,7 +23,13 @@ export async function recordIntent(ctx: Context, { projectId, actorId, door, mov
         project_id: projectId,
         actor_id: actorId,
         origin: door,
-        updates: moves.map(({ ref, old, new: to, skip_ci }) => ({ ref, old, new: to, ...(skip_ci && { skip_ci }) })),
+        updates: moves.map(({ ref, old, new: to, skip_ci, ci_variables }) => ({
+          ref,
+          old,
+          new: to,
+          ...(skip_ci && { skip_ci }),
+          ...(ci_variables !== undefined && { ci_variables }),
+        })),
         merge,
         owner: ctx.jobs.id,
       })
