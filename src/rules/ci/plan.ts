@@ -29,6 +29,13 @@ interface Chosen {
   when: PlannedJob['when']
 }
 
+/** What has changed since a ref is not known yet. */
+class UnknownChanges extends Error {
+  constructor(readonly ref: string) {
+    super()
+  }
+}
+
 /** Which jobs a pipeline has, and what each of them is (CI-30). */
 export function plan(compiled: CompiledConfig, context: PipelineContext): Plan {
   return new Planning(compiled, context).result()
@@ -37,6 +44,7 @@ export function plan(compiled: CompiledConfig, context: PipelineContext): Plan {
 class Planning {
   readonly #conditions: Conditions
   readonly #errors: string[] = []
+  readonly #compares = new Set<string>()
   #workflowVariables: Variable[] = []
 
   constructor(
@@ -46,9 +54,11 @@ class Planning {
     this.#conditions = new Conditions({
       changedPaths: (compareTo) => {
         if (compareTo === null) return context.changed_paths
-        const paths = context.changed_paths_since
-        if (!paths || !Object.hasOwn(paths, compareTo)) throw new ConfigFault('rules:changes:compare_to is not a valid ref')
-        return paths[compareTo] ?? null
+        const known = context.changed_paths_since ?? {}
+        const paths = Object.hasOwn(known, compareTo) ? known[compareTo] : undefined
+        if (paths === undefined) throw new UnknownChanges(compareTo)
+        if (paths === false) throw new ConfigFault('rules:changes:compare_to is not a valid ref')
+        return paths
       },
       tree: () => context.tree,
     })
@@ -65,14 +75,18 @@ class Planning {
       auto_cancel: workflow.auto_cancel,
       stages: [],
       jobs: [],
+      compares: [],
     }
     if (compiled.errors.length > 0) return { ...nothing, errors: compiled.errors }
     const rule = this.#guarded('workflow', () => workflow.rules && this.#conditions.firstOf(workflow.rules, this.#variablesFor(null)))
+    const unknown = () => ({ ...nothing, errors: [], compares: [...this.#compares] })
+    if (this.#compares.size > 0) return unknown()
     if (this.#errors.length > 0) return { ...nothing, errors: this.#errors }
     if (workflow.rules && (!rule || rule.when === 'never'))
       return { ...nothing, errors: ['Pipeline filtered out by workflow rules.'], is_filtered: true }
     this.#workflowVariables = rule?.variables ?? []
     const chosen = compiled.jobs.flatMap((job) => this.#guarded(job.name, () => this.#choose(job)) ?? [])
+    if (this.#compares.size > 0) return unknown()
     if (this.#errors.length > 0) return { ...nothing, errors: this.#errors }
     if (chosen.every(({ job }) => EDGES.has(job.stage))) return { ...nothing, errors: [EMPTY], is_empty: true }
     if (chosen.reduce((sum, { job }) => sum + countOf(job.parallel), 0) > MAX_JOBS)
@@ -93,6 +107,10 @@ class Planning {
     try {
       return work()
     } catch (error) {
+      if (error instanceof UnknownChanges) {
+        this.#compares.add(error.ref)
+        return null
+      }
       if (!(error instanceof ConfigFault)) throw error
       this.#errors.push(`Failed to parse rule for ${name}: ${error.message}`)
       return null

@@ -188,8 +188,11 @@ export interface PipelineContext {
   overriding: ScopedVariable[]
   /** Null: there is nothing to compare with, and `changes` holds. For merge requests from the merge base to the head. */
   changed_paths: string[] | null
-  /** For `changes: compare_to`, by the ref with its variables expanded; one that is absent does not exist, which is an error. */
-  changed_paths_since?: Record<string, string[]>
+  /**
+   * For `changes: compare_to`, by the ref with its variables expanded; null: there is nothing in common, and `changes`
+   * holds; false: it does not exist, which is an error. The plan asks for those that are absent (`compares`).
+   */
+  changed_paths_since?: Record<string, string[] | null | false>
   /** All paths of files of the commit, for `exists`; null: too many, and `exists` holds. */
   tree: string[] | null
 }
@@ -210,6 +213,8 @@ export interface Plan {
   stages: string[]
   /** In order of stages, then of the file. */
   jobs: PlannedJob[]
+  /** What `changed_paths_since` lacks: unless this is empty, there is no plan yet. */
+  compares: string[]
 }
 
 /**

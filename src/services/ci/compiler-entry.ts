@@ -42,7 +42,17 @@ function run(task: CompilerTask): string {
   if (json.length <= MAX_RESULT) return json
   const tooBig = failed([TOO_BIG])
   const { errors, workflow } = tooBig
-  const nothing = { errors, warnings: [], is_filtered: false, is_empty: false, name: null, auto_cancel: workflow.auto_cancel, stages: [], jobs: [] }
+  const nothing = {
+    errors,
+    warnings: [],
+    is_filtered: false,
+    is_empty: false,
+    name: null,
+    auto_cancel: workflow.auto_cancel,
+    stages: [],
+    jobs: [],
+    compares: [],
+  }
   return JSON.stringify({ value: task.kind === 'plan' ? nothing : { compiled: tooBig }, spent: time() - began })
 }
 

@@ -46,7 +46,7 @@ export class CiCompiler {
   async plan(compiled: CompiledConfig, context: PipelineContext): Promise<Plan> {
     const result = await this.#run<Plan>({ kind: 'plan', compiled, context })
     if (result) return result.value
-    const nothing = { warnings: [], is_filtered: false, is_empty: false, name: null, stages: [], jobs: [] }
+    const nothing = { warnings: [], is_filtered: false, is_empty: false, name: null, stages: [], jobs: [], compares: [] }
     return { ...nothing, errors: [TOO_LONG], auto_cancel: compiled.workflow.auto_cancel }
   }
 

@@ -18,10 +18,11 @@ import { repositoryOf } from '../repository/repositories.js'
 import { cancelRedundant } from './auto-cancel.js'
 import { type ChildConfig, withFiles } from './bridges/config.js'
 import { advance, lockJobs } from './builds/advance.js'
+import { changedPaths, planWithChanges } from './changes.js'
 import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
-import { type RequestFacts, type RequestsOfPipeline, requestsOf } from './merge-requests/facts.js'
+import { type RequestsOfPipeline, requestsOf } from './merge-requests/facts.js'
 import { becomeHead } from './merge-requests/heads.js'
 import { predefinedVariables } from './predefined.js'
 import { openPushVariables } from './push-variables.js'
@@ -71,24 +72,6 @@ interface Planned {
 /** What is wrong with a planned job, whose names are known now. */
 const jobFaults = (job: PlannedJob): string[] => [...environmentFaults(job), ...resourceGroupFaults(job)]
 
-/** The most paths of a change that `changes` is compared with; beyond it holds. */
-const MAX_CHANGED = 10_000
-const PATHS_ONLY = { files: MAX_CHANGED, lines: 0, bytes: 0, fileBytes: 0 }
-
-/** What a commit changes since another, or since the merge base of the target branch (CI-209); null: it is not known. */
-async function changedPaths(
-  ctx: Context,
-  project: Project,
-  { before_sha, sha }: NewPipeline,
-  request: RequestFacts | null,
-): Promise<string[] | null> {
-  const from = request ? request.base : before_sha
-  const repository = repositoryOf(ctx, project)
-  if (from === null || from === ZERO || !(await repository.commit(from))) return null
-  const { files, truncated } = await repository.diff(from, sha, PATHS_ONLY)
-  return truncated ? null : [...new Set(files.flatMap(({ old_path, new_path }) => [old_path, new_path]))]
-}
-
 /** Reads the configuration of a commit and plans its jobs. */
 async function planFor(
   ctx: Context,
@@ -112,7 +95,9 @@ async function planFor(
     given.config ? withFiles(given.config.files, resolver) : resolver,
   )
   if (compiled.errors.length > 0) return { compiled, plan: null, errors: compiled.errors, nothing: false }
-  const planned = await ctx.cpu.ci.plan(compiled, {
+  // of a merge request the merge base of the target branch (CI-209)
+  const from = requests.request ? requests.request.base : given.before_sha
+  const planned = await planWithChanges(ctx, own, compiled, {
     source: given.source,
     ref: given.ref,
     is_tag: given.tag,
@@ -120,7 +105,7 @@ async function planFor(
     project_path: `${project.namespace.full_path}/${project.path}`,
     predefined,
     overriding,
-    changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, given, requests.request) : null,
+    changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, { from, sha: given.sha }) : null,
     tree: compiled.reads.exists ? await pathsOf(ctx, own) : null,
   })
   const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(jobFaults)

@@ -6,6 +6,7 @@ import type { PipelineContext, Variable } from '../../rules/ci/types.js'
 import { protectionsOf } from '../repository/protection.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { resolveRevision } from '../repository/revisions.js'
+import { planWithChanges } from './changes.js'
 import { configurationPath, includeResolver, type OwnFiles, pathsOf, readOwnFile } from './includes.js'
 import { requestsOf } from './merge-requests/facts.js'
 import { predefinedVariables } from './predefined.js'
@@ -62,7 +63,7 @@ async function lint(
   const compiled = await ctx.cpu.ci.compile(content, { variables: predefined ?? [], wants_merged_yaml: true }, includeResolver(ctx, caller, own))
   if (dry_run !== true || compiled.errors.length > 0) return compiled
   if (!predefined) return { ...compiled, errors: ['Reference not found'] }
-  const plan = await ctx.cpu.ci.plan(compiled, {
+  const plan = await planWithChanges(ctx, own, compiled, {
     ...pipelineOf(subject, ref, predefined),
     tree: compiled.reads.exists && own ? await pathsOf(ctx, own) : [],
   })
