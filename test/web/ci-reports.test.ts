@@ -4,6 +4,7 @@ import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aProject, aUser, type TestUser } from '../support/factories.js'
 import { ScriptedRunner } from '../support/runner.js'
+import { zipOf } from '../support/zip.js'
 
 const t = testApp()
 
@@ -19,44 +20,6 @@ async function withCi(yaml: string, files: Record<string, string> = {}) {
   await t.ctx.jobs.drain()
   const runner = await ScriptedRunner.make(t.ctx, t.url, { kind: 'project_type', project_id: project.id })
   return { owner, project, runner, at: `/${project.fullPath}/-` }
-}
-
-/** An archive with the files `out/a.txt` and `<b>.txt`, stored as they are. */
-function zipOf(files: Record<string, string>): Buffer {
-  const [locals, centrals]: [Buffer[], Buffer[]] = [[], []]
-  let offset = 0
-  for (const [name, text] of Object.entries(files)) {
-    const [path, bytes] = [Buffer.from(name), Buffer.from(text)]
-    const shared = Buffer.alloc(26)
-    shared.writeUInt16LE(10, 0)
-    shared.writeUInt16LE(0x800, 2)
-    shared.writeUInt32LE(crc32(bytes), 10)
-    shared.writeUInt32LE(bytes.length, 14)
-    shared.writeUInt32LE(bytes.length, 18)
-    shared.writeUInt16LE(path.length, 22)
-    const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), shared, path, bytes])
-    const rest = Buffer.alloc(14)
-    rest.writeUInt32LE(offset, 10)
-    centrals.push(Buffer.concat([Buffer.from('PK\x01\x02\x0a\x00', 'latin1'), shared, rest, path]))
-    locals.push(local)
-    offset += local.length
-  }
-  const central = Buffer.concat(centrals)
-  const end = Buffer.alloc(18)
-  end.writeUInt16LE(centrals.length, 4)
-  end.writeUInt16LE(centrals.length, 6)
-  end.writeUInt32LE(central.length, 8)
-  end.writeUInt32LE(offset, 12)
-  return Buffer.concat([...locals, central, Buffer.from('PK\x05\x06', 'latin1'), end])
-}
-
-function crc32(bytes: Buffer): number {
-  let crc = 0xffffffff
-  for (const byte of bytes) {
-    crc ^= byte
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1
-  }
-  return (crc ^ 0xffffffff) >>> 0
 }
 
 describe('artifacts', () => {

@@ -4,6 +4,7 @@ import { TestBrowser } from '../support/browser.js'
 import { ciOf } from '../support/ci.js'
 import { aUser, type TestUser } from '../support/factories.js'
 import { aMergeRequest } from '../support/merge-requests.js'
+import { zipOf } from '../support/zip.js'
 
 const t = testApp()
 const { withCi, get } = ciOf(t)
@@ -89,4 +90,39 @@ it('the box of the merge shows the head pipeline: stages, coverage, and failed j
     .map((line) => page.$(line).text())
   expect([lines.length, lines[0], lines.at(-1)]).toEqual([10, 'line <21>', 'all 87 red'])
   expect(page.$('#merge .failed-job a').attr('href')).toBe(`/${project.fullPath}/-/jobs/${unit.id}`)
+})
+
+it('the box of the merge links the artifacts that jobs expose, where there are some (CI-262)', async () => {
+  const job = (name: string, paths: string) =>
+    `${name}: { script: x, artifacts: { expose_as: The ${name}, paths: [${paths}] }, rules: [{ if: $CI_MERGE_REQUEST_IID }] }`
+  const { project, runner } = await withCi(
+    [job('file', 'out/a b.txt'), job('folder', './out/'), job('both', 'out, b.txt'), job('none', 'x')].join('\n'),
+  )
+  const request = await aMergeRequest(t, { project })
+  await t.ctx.jobs.drain()
+  const files = { 'out/a b.txt': 'hello', 'b.txt': 'b' }
+  const ids: number[] = []
+  for (const name of ['file', 'folder', 'both']) {
+    const taken = await runner.takeNamed(name)
+    ids.push(taken.id)
+    await runner.upload(taken, zipOf(files), '?artifact_type=archive&artifact_format=zip')
+    await runner.end(taken, 'success')
+  }
+  await t.ctx.jobs.drain()
+  const browser = await signedIn(project.creator)
+  const page = await browser.open(`/${project.fullPath}/-/merge_requests/${request.iid}`)
+  const links = page.$('#merge a[href*="/artifacts/"]').toArray()
+  const at = (id?: number) => `/${project.fullPath}/-/jobs/${id}/artifacts/browse`
+  expect(links.map((link) => [page.$(link).text(), page.$(link).attr('href')])).toEqual([
+    ['The file', `${at(ids[0])}/out/a%20b.txt`],
+    ['The folder', `${at(ids[1])}/out`],
+    ['The both', at(ids[2])],
+  ])
+  for (const [address, name] of [
+    [`${at(ids[0])}/out/a%20b.txt`, 'a b.txt'],
+    [`${at(ids[1])}/out`, 'a b.txt'],
+  ] as const) {
+    const opened = await browser.open(address)
+    expect([opened.$('.rows a').text(), opened.$('.rows a').attr('href')]).toEqual([name, expect.stringContaining('/artifacts/raw/out/a%20b.txt')])
+  }
 })

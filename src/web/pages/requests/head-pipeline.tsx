@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import { type ExposedArtifact, exposedArtifacts } from '../../../services/ci/artifacts/exposed.js'
 import { traceOf } from '../../../services/ci/builds/trace.js'
 import { type JobRecord, listPipelineJobs } from '../../../services/ci/jobs.js'
 import { type StageState, stagesOf } from '../../../services/ci/pipelines.js'
@@ -22,6 +23,7 @@ export interface HeadPipeline {
   failed: { job: JobRecord; lines: string[] }[]
   /** How many jobs have failed. */
   total: number
+  exposed: ExposedArtifact[]
 }
 
 async function lastLines(ctx: Context, source: ProjectSubject, job: JobRecord): Promise<string[]> {
@@ -42,12 +44,13 @@ export async function loadHeadPipeline(
 ): Promise<HeadPipeline | null> {
   if (!source || !head_pipeline) return null
   const { id } = head_pipeline
-  const [stages, { items, total }] = await Promise.all([
+  const [stages, { items, total }, exposed] = await Promise.all([
     stagesOf(ctx, source, [id]),
     listPipelineJobs(ctx, source, id, { scope: ['failed'], page: 1, per_page: MAX_FAILED }),
+    exposedArtifacts(ctx, source, id),
   ])
   const failed = await Promise.all(items.map(async (job) => ({ job, lines: await lastLines(ctx, source, job) })))
-  return { stages: stages.get(id) ?? [], failed, total }
+  return { stages: stages.get(id) ?? [], failed, total, exposed }
 }
 
 interface HeadProps {
@@ -89,6 +92,22 @@ export function FailedJobs({ view, record: { source_path }, head }: HeadProps) {
         </details>
       ))}
       {head.total > head.failed.length && <p class="dim">{head.total - head.failed.length} more jobs have failed.</p>}
+    </>
+  )
+}
+
+/** The artifacts of it that the configuration shows here. */
+export function ExposedArtifacts({ view, record: { source_path }, head }: HeadProps) {
+  if (!head || source_path === null || head.exposed.length === 0) return null
+  const at = `${view.links.prefix}/${inUrl(source_path)}/-/jobs`
+  return (
+    <>
+      {head.exposed.map(({ job, name, path }) => (
+        <div key={job}>
+          View exposed artifact:{' '}
+          <a href={`${at}/${job}/artifacts/browse${path ? `/${path.split('/').map(encodeURIComponent).join('/')}` : ''}`}>{name}</a>
+        </div>
+      ))}
     </>
   )
 }

@@ -22,7 +22,7 @@ import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
-import { FailedJobs, type HeadPipeline, HeadPipelineLine, loadHeadPipeline } from './head-pipeline.js'
+import { ExposedArtifacts, FailedJobs, type HeadPipeline, HeadPipelineLine, loadHeadPipeline } from './head-pipeline.js'
 import { MergeCommands } from './merge-commands.js'
 
 export interface Merging {
@@ -203,6 +203,7 @@ function Checks({ record, approvals, reviewers, branches, environments, head, vi
           <HeadPipelineLine view={view} record={record} head={head} />
           {pipeline !== 'success' && rules.pipeline_needed && ' It must pass first.'}
           <FailedJobs view={view} record={record} head={head} />
+          <ExposedArtifacts view={view} record={record} head={head} />
         </Check>
       )}
       {environments.map((environment) => (

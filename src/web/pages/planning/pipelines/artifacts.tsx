@@ -40,7 +40,7 @@ const browse = (at: 'P/-/jobs/:job_id/artifacts/browse' | 'P/-/jobs/:job_id/arti
       const folder = await folderOf(ctx, archive, path)
       if (!folder) throw notFound()
       const home = `${view.links.prefix}${ciAddress(subject, `jobs/${input.job_id}`)}`
-      const parts = path === '' ? [] : path.split('/')
+      const parts = path === '' ? [] : path.split('/').slice(0, folder.isFile ? -1 : undefined)
       const below = (name: string) => encoded([...parts, name].join('/'))
       return {
         title: `Artifacts of ${job.status.name} · ${fullPathOf(subject.project)}`,
