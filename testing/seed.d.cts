@@ -95,6 +95,7 @@ export interface SeedProject {
   only_allow_merge_if_pipeline_succeeds?: boolean
   allow_merge_on_skipped_pipeline?: boolean
   only_allow_merge_if_all_discussions_are_resolved?: boolean
+  auto_cancel_pending_pipelines?: 'enabled' | 'disabled'
   remove_source_branch_after_merge?: boolean
   autoclose_referenced_issues?: boolean
   merge_commit_template?: string

@@ -62,7 +62,12 @@ describe('a seed file', () => {
     expect(await get(`/projects/${api}`)).toMatchObject({
       ...{ squash_option: 'default_on', forking_access_level: 'private', merge_commit_template: 'Merge %{title}', emails_disabled: true },
       ...{ squash_commit_template: 'Squash %{title}', remove_source_branch_after_merge: true, autoclose_referenced_issues: false },
-      ...{ allow_merge_on_skipped_pipeline: false, issue_branch_template: 'i-%{id}', suggestion_commit_message: 'Suggested' },
+      ...{
+        auto_cancel_pending_pipelines: 'disabled',
+        allow_merge_on_skipped_pipeline: false,
+        issue_branch_template: 'i-%{id}',
+        suggestion_commit_message: 'Suggested',
+      },
     })
     expect(await get('/projects/root%2Fold')).toMatchObject({ archived: true, owner: { username: 'root' } })
     expect(await get('/projects/ann%2Fown')).toMatchObject({ owner: { username: 'ann' }, empty_repo: true })

@@ -268,6 +268,7 @@ const Project = z
     only_allow_merge_if_pipeline_succeeds: z.boolean().optional(),
     allow_merge_on_skipped_pipeline: z.boolean().optional(),
     only_allow_merge_if_all_discussions_are_resolved: z.boolean().optional(),
+    auto_cancel_pending_pipelines: z.enum(['enabled', 'disabled']).optional(),
     remove_source_branch_after_merge: z.boolean().optional(),
     autoclose_referenced_issues: z.boolean().optional(),
     merge_commit_template: text(500).optional(),

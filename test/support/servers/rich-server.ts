@@ -50,7 +50,7 @@ export async function richServer(t: TestApp): Promise<RichServer> {
   await call('post', `/groups/${group.id}/variables`, { key: 'PLACE', value: 'London' })
   const project = await call('post', '/projects', {
     ...{ name: 'Analytical Engine', path: 'analytical', namespace_id: below.id, description: 'computes', visibility: 'internal' },
-    ...{ merge_method: 'ff', only_allow_merge_if_all_discussions_are_resolved: true, tag_list: ['gears'] },
+    ...{ merge_method: 'ff', auto_cancel_pending_pipelines: 'disabled', only_allow_merge_if_all_discussions_are_resolved: true, tag_list: ['gears'] },
   })
   await call('put', `/projects/${project.id}`, {
     ...{ squash_option: 'default_on', forking_access_level: 'private', remove_source_branch_after_merge: true, emails_disabled: true },

@@ -113,6 +113,7 @@ export interface ProjectRecord {
     analytics_access_level?: number
     remove_source_branch_after_merge?: boolean
     allow_merge_on_skipped_pipeline?: boolean
+    auto_cancel_pending_pipelines?: boolean
     autoclose_referenced_issues?: boolean
     emails_disabled?: boolean
     merge_commit_template?: string | null

@@ -147,6 +147,11 @@ const project = z
     squash_option: z.enum(SQUASH_OPTIONS).optional().catch(undefined),
     remove_source_branch_after_merge: maybeFlag,
     allow_merge_on_skipped_pipeline: maybeFlag,
+    auto_cancel_pending_pipelines: z
+      .enum(['enabled', 'disabled'])
+      .transform((value) => value === 'enabled')
+      .optional()
+      .catch(undefined),
     autoclose_referenced_issues: maybeFlag,
     emails_disabled: maybeFlag,
     merge_commit_template: maybeText(500).catch(null),
