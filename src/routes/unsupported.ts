@@ -82,7 +82,6 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   { of: ['POST /projects/:id/repository/commits'], parameters: { start_project: [] } },
   { of: ['POST /projects/:id/merge_requests', 'PUT /projects/:id/merge_requests/:merge_request_iid'], parameters: { approvals_before_merge: ['0'] } },
   { of: ['PUT /projects/:id/merge_requests/:merge_request_iid/merge'], parameters: { skip_merge_train: ['false'] } },
-  { of: ['PUT /projects/:id/merge_requests/:merge_request_iid/rebase'], parameters: { skip_ci: ['false'] } },
   { of: ['POST /projects/:id/merge_requests/:merge_request_iid/approve'], parameters: { approval_password: [] } },
   { of: ['POST /projects/:id/issues', 'PUT /projects/:id/issues/:issue_iid'], parameters: { issue_type: ['issue'] } },
   { of: [...NOTES.map((path) => `POST ${path}`), ...NOTES.map((path) => `PUT ${path}/:note_id`)], parameters: { confidential: ['false'] } },

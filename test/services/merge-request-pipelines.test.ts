@@ -513,3 +513,24 @@ describe('a project without CI', () => {
     await run(request).expect(400, { message: { base: ['Missing CI config file'] } })
   })
 })
+
+describe('a rebase with skip_ci', () => {
+  it('makes a skipped pipeline, and none of the merge request (CI-263)', async () => {
+    const { project } = await withCi(BOTH)
+    const request = await opened(project)
+    await add(project, { 'other.txt': 'x' })
+    await t.api('put', `${request.path}/rebase`, project.creator).send({ skip_ci: true }).expect(202)
+    await drain()
+    const { sha } = await showRequest(t, request)
+    const made = (await get(project, `/pipelines?sha=${sha}`)).map(({ source, status }: Record<string, string>) => `${source} ${status}`)
+    expect(made).toEqual(['push skipped'])
+    await add(project, { 'more.txt': 'x' })
+    await t.api('put', `${request.path}/rebase`, project.creator).expect(202)
+    await drain()
+    const next = (await showRequest(t, request)).sha
+    expect((await get(project, `/pipelines?sha=${next}`)).map(({ source }: { source: string }) => source).sort()).toEqual([
+      'merge_request_event',
+      'push',
+    ])
+  })
+})

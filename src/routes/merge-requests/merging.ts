@@ -56,10 +56,11 @@ export const merging: Endpoint[] = [
     description: 'Rebases the source branch onto the target branch in the background.',
     answers: [405, 409],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
+    input: z.object({ skip_ci: opt(bool()) }),
     output: z.strictObject({ rebase_in_progress: z.literal(true) }),
     status: 202,
-    async handler({ ctx, caller, subject }) {
-      await startRebase(ctx, caller, subject)
+    async handler({ ctx, caller, subject, input }) {
+      await startRebase(ctx, caller, subject, input)
       return { rebase_in_progress: true }
     },
   }),

@@ -80,6 +80,7 @@ export const ISSUABLES: Record<string, string> = {
   include_diverged_commits_count: 'Include the number of commits by which the source branch is behind the target branch.',
   merge_commit_message: 'The message of the merge commit.',
   should_remove_source_branch: 'Whether the source branch is removed after the merge.',
+  skip_ci: 'No CI runs for the new head: its pipeline is `skipped`.',
   merge_when_pipeline_succeeds: 'Merge as soon as the pipeline succeeds.',
   duration: 'A duration such as `3h30m`; a leading `-` subtracts it.',
   position: 'The diff line that the discussion is about.',

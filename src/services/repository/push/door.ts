@@ -3,7 +3,7 @@ import type { Context, Move } from '../../../context.js'
 import type { MergeIntent } from '../../../db/schema/index.js'
 import { forbidden, refused } from '../../../failures.js'
 import { RefNameConflict } from '../../../git/errors.js'
-import { type GitRepository, type LfsPointer, type Quarantine, type RefUpdate, ZERO } from '../../../git/types.js'
+import { type GitRepository, type LfsPointer, type Quarantine, ZERO } from '../../../git/types.js'
 import type { Settings } from '../../core/settings.js'
 import { lockRefusal } from '../lfs/lock-check.js'
 import { servesLfs } from '../lfs/objects.js'
@@ -19,7 +19,7 @@ import { loadPushRules, refusalOf } from './rules.js'
  * Moves refs for the API, all or none, by the rules of a push: 403 without push access, 400 with the reason of a
  * refusal (PU-9), RefChanged when another writer was faster.
  */
-export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefUpdate[]): Promise<void> {
+export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: Move[]): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
   const rules = await loadPushRules(ctx, subject, 'api', repository)

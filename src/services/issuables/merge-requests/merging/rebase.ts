@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
-import type { Context } from '../../../../context.js'
+import type { Context, Move } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests, users } from '../../../../db/schema/index.js'
 import { conflict, Failure, forbidden } from '../../../../failures.js'
@@ -26,8 +26,14 @@ const MAX_COMMITS = 1_000
 
 /**
  * Starts to rebase a merge request onto the head of its target (X-8). The result is a new head or `merge_error`.
+ * `skip_ci`: no CI runs for it, as for a push with `ci.skip` (CI-263).
  */
-export async function startRebase(ctx: Context, caller: SignedIn, { request, ...target }: MergeRequestSubject): Promise<void> {
+export async function startRebase(
+  ctx: Context,
+  caller: SignedIn,
+  { request, ...target }: MergeRequestSubject,
+  { skip_ci }: { skip_ci?: boolean | undefined } = {},
+): Promise<void> {
   if (request.state !== 'opened') throw methodNotAllowed()
   const source = request.source_project_id === null ? null : await findVisibleProject(ctx, caller, request.source_project_id)
   if (!source || !mayPushTo(source, await branchProtectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
@@ -40,19 +46,24 @@ export async function startRebase(ctx: Context, caller: SignedIn, { request, ...
       .where(and(eq(mergeRequests.id, request.id), isOpen, isNull(mergeRequests.rebase_user_id)))
       .returning({ id: mergeRequests.id })
     if (!row) throw conflict('A rebase is already in progress')
-    await enqueue(tx, rebase, { merge_request: row.id }, { key: String(row.id), lane: `rebases of project ${source.project.id}` })
+    await enqueue(
+      tx,
+      rebase,
+      { merge_request: row.id, ...(skip_ci && { skip_ci }) },
+      { key: String(row.id), lane: `rebases of project ${source.project.id}` },
+    )
   })
 }
 
 /** Restarted from the beginning after a crash; one rebase at a time per source project. */
 export const rebase = defineJob({
   kind: 'rebase',
-  input: z.object({ merge_request: z.int() }),
-  run: (ctx: Context, { merge_request }) => runRebase(ctx, merge_request),
+  input: z.object({ merge_request: z.int(), skip_ci: z.boolean().optional() }),
+  run: (ctx: Context, { merge_request, skip_ci }) => runRebase(ctx, merge_request, skip_ci),
   priority: 'high',
 })
 
-async function runRebase(ctx: Context, id: number): Promise<void> {
+async function runRebase(ctx: Context, id: number, skipsCi: boolean | undefined): Promise<void> {
   const [[pending], [request], [requester]] = await Promise.all([
     ctx.db.write
       .select({ id: mergeRequests.id })
@@ -70,7 +81,7 @@ async function runRebase(ctx: Context, id: number): Promise<void> {
   let mergeError: string | null = 'The rebase was not possible'
   try {
     const source = caller && request?.source_project_id ? await findVisibleProject(ctx, caller, request.source_project_id) : null
-    if (caller && request && source) mergeError = await rebaseOnto(ctx, caller, source, request)
+    if (caller && request && source) mergeError = await rebaseOnto(ctx, caller, source, { ...request, skip_ci: skipsCi })
   } catch (error) {
     if (error instanceof Failure) mergeError = error.message
     else if (error instanceof RefChanged) mergeError = 'The source branch was changed meanwhile'
@@ -85,7 +96,12 @@ async function runRebase(ctx: Context, id: number): Promise<void> {
  * Rebases as `git rebase` does: merge commits and commits that become empty are dropped, those that were empty before
  * stay (X-8). Returns an error message, or null.
  */
-async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: MergeRequestRefs): Promise<string | null> {
+async function rebaseOnto(
+  ctx: Context,
+  caller: SignedIn,
+  source: ProjectSubject,
+  request: MergeRequestRefs & Pick<Move, 'skip_ci'>,
+): Promise<string | null> {
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'
   const repository = repositoryOf(ctx, source.project)
@@ -118,6 +134,6 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
     else if (pick.refusal === 'conflict') return `Rebase failed: commit ${commit.oid.slice(0, 8)} conflicts with the target branch`
   }
   if (onto === start) return 'Rebase failed: the target branch has all changes already'
-  await moveRefs(ctx, source, caller.user.id, [{ ref: `refs/heads/${request.source_branch}`, old: head, new: onto }])
+  await moveRefs(ctx, source, caller.user.id, [{ ref: `refs/heads/${request.source_branch}`, old: head, new: onto, skip_ci: request.skip_ci }])
   return null
 }
