@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { anyone, fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { Pipeline, presentPipeline } from '../../entities/ci/pipeline.js'
 import { presentTrigger, Trigger } from '../../entities/ci/trigger.js'
+import { forbidden } from '../../failures.js'
 import * as documented from '../../http/documented.js'
 import { type Endpoint, endpoint, pageOf } from '../../http/endpoint.js'
 import { filledIn, opt, paging, rowId, str } from '../../http/params.js'
@@ -30,8 +31,9 @@ const run = (path: string): Endpoint =>
       variables: z.record(z.string(), z.string()).optional(),
     }),
     output: Pipeline,
-    answers: [400, 404],
-    async handler({ ctx, input, view }) {
+    answers: [400, 403, 404],
+    async handler({ ctx, input, view, event }) {
+      if (event === 'Pipeline Hook') throw forbidden()
       const { id: project, token, ref, variables = {} } = input
       const payload = Object.fromEntries(Object.entries(input).filter(([name]) => !CREDENTIALS.has(name)))
       const { subject, id } = await triggerPipelineBy(ctx, { project, token, ref, variables: Object.entries(variables), payload })

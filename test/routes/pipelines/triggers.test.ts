@@ -71,6 +71,16 @@ describe('triggers', () => {
 })
 
 describe('a triggered pipeline', () => {
+  it('is not made by the webhook of a pipeline (CI-264)', async () => {
+    const { project } = await withCi(YAML)
+    const { token } = await make(project)
+    for (const path of ['/trigger/pipeline', '/ref/main/trigger/pipeline']) {
+      const at = `${project.path}${path}?token=${token}&ref=main`
+      await t.api('post', at).set('X-Gitlab-Event', 'Pipeline Hook').expect(403, { message: '403 Forbidden' })
+      await t.api('post', at).set('X-Gitlab-Event', 'Push Hook').expect(201)
+    }
+  })
+
   it('is made as the owner, with the variables and all that was sent (CI-221)', async () => {
     const { project, runner } = await withCi(YAML)
     const { id, token } = await make(project)
