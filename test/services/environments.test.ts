@@ -4,6 +4,7 @@ import { stopDueEnvironments } from '../../src/services/ci/environments/stop.js'
 import { testApp } from '../support/app.js'
 import { ciOf } from '../support/ci.js'
 import { aUser } from '../support/factories.js'
+import { aMergeRequest } from '../support/merge-requests.js'
 
 const t = testApp()
 const { withCi, push, get, states, jobNamed, act } = ciOf(t)
@@ -189,5 +190,60 @@ describe('environments and deployments in the API', () => {
     const { project } = await withCi('job: { script: x, environment: live }')
     const [{ id }] = await get(project, '/deployments')
     await t.api('put', `${project.path}/deployments/${id}`, project.creator).send({ status: 'success' }).expect(403)
+  })
+})
+
+describe('the merge requests of a deployment', () => {
+  it('are those that were merged since the deployment before it (CI-265)', async () => {
+    const { project } = await withCi('job: { script: x }')
+    const deploy = async (status = 'success') => {
+      const sha = (await get(project, '/repository/branches/main')).commit.id
+      const given = { environment: 'live', sha, ref: 'main', status }
+      return (await t.api('post', `${project.path}/deployments`, project.creator).send(given).expect(201)).body.id as number
+    }
+    const iids = async (id: number, query = '') =>
+      (await get(project, `/deployments/${id}/merge_requests?sort=asc${query}`)).map(({ iid }: { iid: number }) => iid)
+    const merged = async (attributes = {}) => {
+      const request = await aMergeRequest(t, { project })
+      await t.api('put', `${request.path}/merge`, project.creator).send(attributes).expect(200)
+    }
+    await merged()
+    const first = await deploy()
+    await merged({ squash: true })
+    await aMergeRequest(t, { project })
+    await t.api('put', project.path, project.creator).send({ merge_method: 'ff' }).expect(200)
+    await merged()
+    const failed = await deploy('failed')
+    const second = await deploy()
+    expect([await iids(first), await iids(failed), await iids(second), await iids(second, '&source_branch=none')]).toEqual([[1], [], [2, 4], []])
+    expect(await iids(await deploy())).toEqual([])
+    await t.api('get', `${project.path}/deployments/999999/merge_requests`, project.creator).expect(404)
+  })
+})
+
+describe('stopped environments of reviews', () => {
+  it('are deleted by age, once it is no dry run (CI-266)', async () => {
+    const { project } = await withCi('job: { script: x }')
+    const made = async (name: string, stopped = true) => {
+      const { body } = await t.api('post', `${project.path}/environments`, project.creator).send({ name }).expect(201)
+      if (stopped) await t.api('post', `${project.path}/environments/${body.id}/stop`, project.creator).expect(200)
+    }
+    for (const name of ['review/a', 'review/b', 'reviews']) await made(name)
+    await made('review/open', false)
+    const later = encodeURIComponent(new Date(Date.now() + 86_400_000).toISOString())
+    const at = `${project.path}/environments/review_apps`
+    const scheduled = async (query = '') => {
+      const { body } = await t.api('delete', `${at}${query}`, project.creator).expect(200)
+      expect(body.unprocessable_entries).toEqual([])
+      return body.scheduled_entries.map(({ name }: { name: string }) => name)
+    }
+    expect(await scheduled('?dry_run=false')).toEqual([])
+    expect(await scheduled(`?before=${later}`)).toEqual(['review/a', 'review/b'])
+    expect(await scheduled(`?before=${later}&limit=1&dry_run=false`)).toEqual(['review/a'])
+    expect((await get(project, '/environments')).map(({ name }: { name: string }) => name).sort()).toEqual(['review/b', 'review/open', 'reviews'])
+    for (const limit of [0, 1_001]) await t.api('delete', `${at}?limit=${limit}`, project.creator).expect(400)
+    const reporter = await aUser(t.ctx)
+    await t.api('post', `${project.path}/members`, project.creator).send({ user_id: reporter.id, access_level: 20 }).expect(201)
+    await t.api('delete', at, reporter).expect(403)
   })
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { onGroupSignedIn, onProjectAfterInput, signedIn } from '../../access/rules.js'
+import { onGroupSignedIn, onProjectAfterInput, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { MergeRequest, presentMergeRequest, presentSimpleMergeRequest, SimpleMergeRequest } from '../../entities/issuables/merge-request.js'
 import type { Standpoint } from '../../entities/issuables/references.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
@@ -9,6 +9,7 @@ import { dayOf } from '../../lib/text/day.js'
 import type { Page } from '../../services/core/page.js'
 import { listMergeRequests, MERGE_REQUEST_ORDERS } from '../../services/issuables/merge-requests/reading/list.js'
 import type { MergeRequestRecord } from '../../services/issuables/merge-requests/reading/load.js'
+import { listRequestsOfDeployment } from '../../services/issuables/merge-requests/reading/of-deployment.js'
 import { assignees, fieldsOf, negated, scopeOf, shared, traits, traitsOf, usersOf } from '../issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2), and `reviews_for_me`. */
@@ -103,6 +104,18 @@ export const mergeRequestLists = [
     output,
     async handler({ ctx, caller, subject, input, view }) {
       return shown(await listMergeRequests(ctx, caller, { project: subject }, filterOf(input)), input, ctx.now(), view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/deployments/:deployment_id/merge_requests',
+    summary: 'List the merge requests that a deployment has brought to its environment',
+    access: onProjectSignedIn('read_pipeline'),
+    input: z.object({ deployment_id: rowId(), ...filters('all') }),
+    output,
+    async handler({ ctx, caller, subject, input: { deployment_id, ...input }, view }) {
+      const page = await listRequestsOfDeployment(ctx, caller, subject, { deployment_id, ...filterOf(input) })
+      return shown(page, input, ctx.now(), view)
     },
   }),
 ]

@@ -11,7 +11,7 @@ import {
 import { Job, presentJob } from '../../entities/ci/job.js'
 import { presentResourceGroup, ResourceGroup } from '../../entities/ci/resource-group.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, datetime, filledIn, idPaging, oneOf, opt, orDefault, paging, rowId, str, updateOf } from '../../http/params.js'
+import { bool, clearable, datetime, filledIn, idPaging, int, oneOf, opt, orDefault, paging, rowId, str, updateOf } from '../../http/params.js'
 import { DEPLOYMENT_STATES, TIERS } from '../../rules/ci/environments.js'
 import { PROCESS_MODES } from '../../rules/ci/resource-groups.js'
 import {
@@ -27,6 +27,7 @@ import {
 import {
   createEnvironment,
   deleteEnvironment,
+  deleteReviewEnvironments,
   getEnvironment,
   LISTED_STATES,
   listEnvironments,
@@ -88,6 +89,20 @@ const environments = [
     output: EnvironmentBasic,
     async handler({ ctx, subject, input: { environment_id: id, ...given } }) {
       return presentEnvironmentBasic(await updateEnvironment(ctx, subject, id, given))
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/projects/:id/environments/review_apps',
+    summary: 'Delete stopped environments of reviews',
+    description: 'Those whose name begins with `review/`, the oldest first, with their deployments.',
+    access: manage,
+    input: z.object({ before: opt(datetime()), limit: orDefault(int({ min: 1, max: 1_000 }), 100), dry_run: orDefault(bool(), true) }),
+    output: z.strictObject({ scheduled_entries: z.array(EnvironmentBasic), unprocessable_entries: z.array(EnvironmentBasic) }),
+    status: 200,
+    async handler({ ctx, subject, input }) {
+      const entries = await deleteReviewEnvironments(ctx, subject, input)
+      return { scheduled_entries: entries.map(presentEnvironmentBasic), unprocessable_entries: [] }
     },
   }),
   endpoint({

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
@@ -171,6 +171,35 @@ export async function deleteEnvironment(ctx: Context, subject: ProjectSubject, i
   await ctx.db.transaction(async (tx) => {
     await tx.delete(environments).where(eq(environments.id, id))
     await audit(ctx, tx, auditedEnvironment(subject, 'environment_deleted', { name }))
+  })
+}
+
+/** How old the review environments are that are deleted, unless it is said. */
+const REVIEW_AGE_MS = 30 * 86_400_000
+
+/** The stopped environments `review/…` that were made before a time, the oldest first; deletes them unless it is a dry run (CI-266). */
+export async function deleteReviewEnvironments(
+  ctx: Context,
+  subject: ProjectSubject,
+  { before = new Date(ctx.now().getTime() - REVIEW_AGE_MS), limit, dry_run }: { before?: Date | undefined; limit: number; dry_run: boolean },
+): Promise<Environment[]> {
+  const isOld = and(
+    eq(environments.project_id, subject.project.id),
+    eq(environments.state, 'stopped'),
+    sql`starts_with(${environments.name}, 'review/')`,
+    lt(environments.created_at, before),
+  )
+  const found = await ctx.db.write.select().from(environments).where(isOld).orderBy(asc(environments.created_at), asc(environments.id)).limit(limit)
+  if (dry_run || found.length === 0) return found
+  return ctx.db.transaction(async (tx) => {
+    const ids = found.map(({ id }) => id)
+    // one that was deployed to meanwhile stays
+    const deleted = await tx
+      .delete(environments)
+      .where(and(inArray(environments.id, ids), isOld))
+      .returning()
+    for (const { name } of deleted) await audit(ctx, tx, auditedEnvironment(subject, 'environment_deleted', { name }))
+    return deleted.sort((a, b) => a.created_at.getTime() - b.created_at.getTime() || a.id - b.id)
   })
 }
 

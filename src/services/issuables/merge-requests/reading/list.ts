@@ -23,6 +23,8 @@ export interface MergeRequestFilter extends IssuableFilter, ReviewerFilters {
   source_branch?: string | undefined
   target_branch?: string | undefined
   draft?: boolean | undefined
+  /** Merged by one of these commits. */
+  merged_by?: string[] | undefined
   not?: (NegatableFilters & ReviewerFilters) | undefined
   /** Approved by all of these users. */
   approved_by_ids?: Assignees | undefined
@@ -59,6 +61,11 @@ const list = listerOf<'all' | 'own', MergeRequestFilter>({
     },
     source_branch: { where: (branch) => eq(mergeRequests.source_branch, branch), value: ({ source_branch }) => source_branch || undefined },
     target_branch: { where: (branch) => eq(mergeRequests.target_branch, branch), value: ({ target_branch }) => target_branch || undefined },
+    merged_by: {
+      where: (shas) =>
+        sql`${mergeRequests.state} = 'merged' and coalesce(${mergeRequests.merge_commit_sha}, ${mergeRequests.squash_commit_sha}, ${mergeRequests.merged_head_sha}, ${mergeRequests.sha}) = any(${shas}::text[])`,
+      value: ({ merged_by }) => merged_by,
+    },
     draft: { where: () => isDraft, value: ({ draft }) => draft || undefined },
     ready: { where: () => sql`not ${isDraft}`, value: ({ draft }) => draft === false || undefined },
     for_my_review: { where: () => sql`${mergeRequests.reviewer_id} = ${user}`, value: ({ scope }) => scope === 'reviews_for_me' || undefined },
