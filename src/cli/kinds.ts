@@ -6,7 +6,7 @@ import { triggerPipeline } from '../services/ci/bridges/trigger.js'
 import { archiveLogs } from '../services/ci/builds/archive-logs.js'
 import { endStaleBuilds, returnLostBuilds, startDelayed } from '../services/ci/builds/sweeps.js'
 import { pushPipelines } from '../services/ci/create.js'
-import { stopDueEnvironments, stopReviews } from '../services/ci/environments/stop.js'
+import { stopDueEnvironments, stopRequestReviews, stopReviews } from '../services/ci/environments/stop.js'
 import { requestPipeline } from '../services/ci/merge-requests/run.js'
 import { assignFreeResources, assignResource } from '../services/ci/resource-groups/assign.js'
 import { runDueSchedules, runSchedule } from '../services/ci/schedules/run.js'
@@ -70,6 +70,7 @@ export const kinds: AnyJob<Context>[] = [
   assignFreeResources,
   stopDueEnvironments,
   stopReviews,
+  stopRequestReviews,
   runSchedule,
   runDueSchedules,
   rebase,

@@ -193,6 +193,36 @@ describe('environments and deployments in the API', () => {
   })
 })
 
+describe('the end of a merge request', () => {
+  it('stops the environments of its own pipeline by their jobs (CI-267)', async () => {
+    const rules = 'rules: [{ if: $CI_MERGE_REQUEST_IID'
+    const environment = (more: string) => `environment: { name: review/$CI_COMMIT_REF_SLUG, ${more} }`
+    const { project, runner } = await withCi(`
+review: { script: x, ${environment('on_stop: stop')}, ${rules} }] }
+plain: { script: x, environment: plain/$CI_COMMIT_REF_SLUG, ${rules} }] }
+stop: { script: y, ${environment('action: stop')}, ${rules}, when: manual, allow_failure: true }] }
+`)
+    for (const end of [
+      (path: string) => t.api('put', path, project.creator).send({ state_event: 'close' }),
+      (path: string) => t.api('put', `${path}/merge`, project.creator),
+    ]) {
+      const request = await aMergeRequest(t, { project })
+      await t.ctx.jobs.drain()
+      for (const name of ['review', 'plain']) await runner.end(await runner.takeNamed(name), 'success')
+      const states = async () => {
+        const all: { name: string; state: string }[] = await get(project, '/environments')
+        return ['review', 'plain'].map((kind) => all.find(({ name }) => name === `${kind}/${request.source}`)?.state)
+      }
+      expect(await states()).toEqual(['available', 'available'])
+      await end(request.path).expect(200)
+      await t.ctx.jobs.drain()
+      expect(await states()).toEqual(['stopping', 'available'])
+      await runner.end(await runner.takeNamed('stop'), 'success')
+      expect(await states()).toEqual(['stopped', 'available'])
+    }
+  })
+})
+
 describe('the merge requests of a deployment', () => {
   it('are those that were merged since the deployment before it (CI-265)', async () => {
     const { project } = await withCi('job: { script: x }')

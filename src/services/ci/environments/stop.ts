@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { actingAs, actorOf, type SignedIn } from '../../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
 import type { Context, PushEvent } from '../../../context.js'
-import { builds, commitStatuses, deployments, environments } from '../../../db/schema/index.js'
+import { builds, commitStatuses, deployments, environments, mergeRequests, pipelines } from '../../../db/schema/index.js'
 import { forbidden, nullOnFailure } from '../../../failures.js'
 import { ZERO } from '../../../git/types.js'
 import { defineJob } from '../../../jobs/kinds.js'
@@ -126,6 +126,28 @@ export const stopReviews = defineJob({
         and b.definition -> 'environment' ->> 'on_stop' is not null
       order by e.id limit ${BATCH}`)
     for (const { id } of rows) await stopAs(ctx, user, project, Number(id))
+  },
+})
+
+/**
+ * Stops the environments to which the head pipelines of merge requests deploy that were merged or closed, by their jobs,
+ * if the pipelines are of the merge requests; those without such a job stay (CI-267).
+ */
+export const stopRequestReviews = defineJob({
+  kind: 'stop the environments of merge requests',
+  input: z.object({ user: z.int(), merge_requests: z.array(z.int()) }),
+  async run(ctx: Context, { user, merge_requests: ids }) {
+    const { rows } = await ctx.db.write.execute<{ id: string; project: string }>(sql`select distinct e.id, e.project_id as project
+      from ${mergeRequests} m
+      join ${pipelines} p on p.id = m.head_pipeline_id and p.source = 'merge_request_event'
+      join ${commitStatuses} s on s.pipeline_id = p.id
+      join ${deployments} own on own.job_id = s.id
+      join ${environments} e on e.id = own.environment_id and e.state = 'available'
+      join lateral (select d.* from ${deployments} d where d.environment_id = e.id and d.status = 'success' order by d.finished_at desc, d.id desc limit 1) d on true
+      join ${builds} b on b.job_id = d.job_id
+      where m.id = any(${sql.param(ids)}::bigint[]) and m.state <> 'opened' and b.definition -> 'environment' ->> 'on_stop' is not null
+      order by e.id limit ${BATCH}`)
+    for (const { id, project } of rows) await stopAs(ctx, user, Number(project), Number(id))
   },
 })
 

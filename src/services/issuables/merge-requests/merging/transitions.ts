@@ -4,8 +4,10 @@ import type { Context } from '../../../../context.js'
 import { commitAsynchronously } from '../../../../db/asynchronous-commit.js'
 import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { events, type MergeIntent, mergeRequests, notes, todos } from '../../../../db/schema/index.js'
+import { events, type MergeIntent, mergeRequests, notes, pipelines, todos } from '../../../../db/schema/index.js'
 import type { Oid } from '../../../../git/types.js'
+import { enqueue } from '../../../../jobs/enqueue.js'
+import { stopRequestReviews } from '../../../ci/environments/stop.js'
 import { audit } from '../../../core/audit.js'
 import { actAs } from '../../../outbox/acting.js'
 import { closedColumns, NOT_DEFERRED } from './states.js'
@@ -25,15 +27,15 @@ async function endRequests(
   { set, where }: { set: PgUpdateSetSource<typeof mergeRequests>; where: SQL | undefined },
   { by, note, action, now }: { by: number | null; note: string; action: 'merged' | 'closed'; now: Date },
 ): Promise<EndedRequest[]> {
-  const { id, project_id, iid } = mergeRequests
+  const { id, project_id, iid, head_pipeline_id } = mergeRequests
   const changed = tx
     .update(mergeRequests)
     .set({ ...set, updated_at: now })
     .where(where)
-    .returning({ id, project_id, iid })
+    .returning({ id, project_id, iid, head_pipeline_id })
   const at = sql`${now.toISOString()}::timestamptz`
   const actor = sql`${by}::bigint`
-  const { rows } = await tx.execute<Record<keyof EndedRequest, string>>(sql`with ended as ${changed}, noted as (
+  const { rows } = await tx.execute<Record<keyof EndedRequest, string> & { deploys: boolean }>(sql`with ended as ${changed}, noted as (
       insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
       select project_id, 'MergeRequest', id, ${actor}, ${note}, true, ${at}, ${at} from ended where ${actor} is not null order by id
     ), recorded as (
@@ -42,8 +44,18 @@ async function endRequests(
     ), done as (
       update ${todos} set state = 'done', updated_at = ${at} from ended where ${todos.project_id} = ended.project_id
       and ${todos.target_type} = 'MergeRequest' and ${todos.target_id} = ended.id and ${todos.user_id} = ${actor} and ${todos.state} = 'pending'
-    ) select id, project_id, iid from ended`)
+    ) select id, project_id, iid, exists (select 1 from ${pipelines} p where p.id = ended.head_pipeline_id and p.source = 'merge_request_event') as deploys from ended`)
+  await stopReviewsOf(
+    tx,
+    rows.flatMap((row) => (row.deploys ? Number(row.id) : [])),
+    by,
+  )
   return rows.map((row) => ({ id: Number(row.id), project_id: Number(row.project_id), iid: Number(row.iid) }))
+}
+
+/** Has the environments of merge requests stopped that were merged or closed. */
+export async function stopReviewsOf(tx: Transaction, ids: number[], userId: number | null): Promise<void> {
+  if (ids.length > 0 && userId !== null) await enqueue(tx, stopRequestReviews, { merge_requests: ids, user: userId })
 }
 
 /** Marks the user's pending todos on these merge requests done (MR-69, MR-71). */

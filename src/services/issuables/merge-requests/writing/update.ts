@@ -27,6 +27,7 @@ import {
   textOf,
 } from '../../writing.js'
 import { closedColumns, NOT_DEFERRED, REOPENED_COLUMNS, type StateEvent, TRANSITIONS } from '../merging/states.js'
+import { stopReviewsOf } from '../merging/transitions.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
 import { updateVersion } from '../versions/update.js'
@@ -98,6 +99,7 @@ async function applyChange(
   const now = ctx.now()
   const target = { type: 'MergeRequest' as const, id: before.id, project_id: project.id }
   const newState = await stateColumns(tx, caller, before, given.state_event, now)
+  if (newState.state === 'closed' && before.head_pipeline_id !== null) await stopReviewsOf(tx, [before.id], caller.user.id)
   const values = changedValues(before, {
     ...newState,
     ...(await targetColumns(tx, caller, subject, { ...before, ...newState }, given.target_branch)),
