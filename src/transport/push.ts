@@ -130,7 +130,9 @@ async function receive(
       await intent?.finish(movesOf(commands))
       // a first push has made its branch the default one
       const then = current.project.empty_repo ? await loadCurrent() : current
-      return then ? [...notices, ...(await messagesAfter(ctx, caller, then, movesOf(commands), options, variables.warnings))] : notices
+      return then
+        ? [...notices, ...(await messagesAfter(ctx, caller, then, movesOf(commands), { ...options, warnings: variables.warnings }))]
+        : notices
     },
   }
   try {
@@ -148,8 +150,7 @@ async function messagesAfter(
   { user, level }: GitCaller,
   subject: ProjectSubject,
   moves: Move[],
-  { mergeRequest }: PushOptions,
-  given: string[],
+  { mergeRequest, warnings: given }: PushOptions & { warnings: string[] },
 ): Promise<string[]> {
   const caller = user && !level ? actingAs(user) : null
   const warnings = mergeRequest === null ? [] : caller ? await applyMergeRequestOptions(ctx, caller, subject, moves, mergeRequest) : [NO_USER]

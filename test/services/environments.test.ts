@@ -194,7 +194,7 @@ describe('environments and deployments in the API', () => {
 })
 
 describe('the end of a merge request', () => {
-  it('stops the environments of its own pipeline by their jobs (CI-267)', async () => {
+  it('stops the environments of its pipeline by their jobs (CI-267)', async () => {
     const rules = 'rules: [{ if: $CI_MERGE_REQUEST_IID'
     const environment = (more: string) => `environment: { name: review/$CI_COMMIT_REF_SLUG, ${more} }`
     const { project, runner } = await withCi(`

@@ -73,7 +73,9 @@ d: {script: x}
     expect(await names(text, { ...context, changed_paths: ['other'], tree: null })).toEqual(['b', 'c', 'd'])
     expect(await names(text, { ...context, changed_paths: null })).toEqual(['a', 'c', 'd'])
     const missing = { 'refs/heads/dev': false as const }
-    expect(await errorsOf(text, { predefined, changed_paths_since: missing })).toEqual(['Failed to parse rule for c: rules:changes:compare_to is not a valid ref'])
+    expect(await errorsOf(text, { predefined, changed_paths_since: missing })).toEqual([
+      'Failed to parse rule for c: rules:changes:compare_to is not a valid ref',
+    ])
     expect((await compileWith(text)).reads).toEqual({ changes: true, compare_to: ['refs/heads/$REF'], exists: true })
   })
 
