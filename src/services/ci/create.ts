@@ -28,7 +28,7 @@ import { predefinedVariables } from './predefined.js'
 import { openPushVariables } from './push-variables.js'
 import { insertResourceGroups, resourceGroupFaults } from './resource-groups/groups.js'
 import { targetOf } from './target.js'
-import { pipelineVariablePurpose, refuseVariables, storedVariables, VARIABLE_KEY } from './variables.js'
+import { keysFault, pipelineVariablePurpose, refuseVariables, storedVariables } from './variables.js'
 
 /** What a pipeline is made for. */
 export interface NewPipeline {
@@ -315,10 +315,9 @@ export async function runPipelineOnce(
 ): Promise<number | null> {
   const { ref, variables } = given
   if (!subject.can('create_pipeline') || !runsJobs(subject.project)) throw refusedPipeline(['Insufficient permissions to create a new pipeline'])
-  if (variables.some(({ key }) => !VARIABLE_KEY.test(key)))
-    throw invalidRecord({ variables: ['have a key that is not made of letters, digits and _'] })
-  const twice = variables.find(({ key }, i) => variables.findIndex((other) => other.key === key) < i)
-  if (twice) throw refusedPipeline([`Variables have duplicate values (${twice.key})`])
+  const { malformed, twice } = keysFault(variables)
+  if (malformed) throw invalidRecord({ variables: [malformed] })
+  if (twice) throw refusedPipeline([`Variables ${twice}`])
   const target = await targetOf(ctx, subject, ref)
   if (!target) throw refusedPipeline(['Reference not found'])
   if (target.refusal !== null) throw refusedPipeline([target.refusal])

@@ -24,8 +24,17 @@ export async function targetOf(ctx: Context, subject: ProjectSubject, ref: strin
   return { sha, tag: branch === null, refusal: may ? null : `You do not have sufficient permission to run a pipeline on '${ref}'.` }
 }
 
+interface Ref {
+  ref: string
+  tag: boolean
+}
+
 /** Whether the caller may run jobs of a branch or tag, which get its protected variables (CI-105). */
-export async function mayRunOn(ctx: Context, subject: ProjectSubject, { ref, tag }: { ref: string; tag: boolean }): Promise<boolean> {
+export const mayRunOn = async (ctx: Context, subject: ProjectSubject, of: Ref): Promise<boolean> => (await mayRunOnAny(ctx, subject))(of)
+
+/** The same for many branches and tags of a project, which cost no more than one. */
+export async function mayRunOnAny(ctx: Context, subject: ProjectSubject): Promise<(of: Ref) => boolean> {
   const protections = await protectionsOf(ctx, subject.project.id)
-  return tag ? reaches(subject, protections.createTagLevel(ref)) : mayPushTo(subject, protections, ref) || mayMergeInto(subject, protections, ref)
+  return ({ ref, tag }) =>
+    tag ? reaches(subject, protections.createTagLevel(ref)) : mayPushTo(subject, protections, ref) || mayMergeInto(subject, protections, ref)
 }

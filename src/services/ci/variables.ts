@@ -39,6 +39,13 @@ export async function storedVariables(ctx: Context, project: Project, isProtecte
 /** The name of a variable that is given to a pipeline. */
 export const VARIABLE_KEY = /^[A-Za-z0-9_]{1,255}$/
 
+/** What is wrong with the keys of variables that are given together. */
+export function keysFault(given: { key: string }[]): { malformed?: string; twice?: string } {
+  if (given.some(({ key }) => !VARIABLE_KEY.test(key))) return { malformed: 'have a key that is not made of letters, digits and _' }
+  const again = given.find(({ key }, i) => given.findIndex((other) => other.key === key) < i)
+  return again ? { twice: `have duplicate values (${again.key})` } : {}
+}
+
 /** Binds the encrypted value of a variable that a pipeline was made with to it. */
 export const pipelineVariablePurpose = (pipeline: number, key: string) => `pipeline ${pipeline} variable ${key}`
 

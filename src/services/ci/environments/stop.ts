@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, eq, inArray, lt, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { actingAs, actorOf, type SignedIn } from '../../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
@@ -9,40 +9,48 @@ import { ZERO } from '../../../git/types.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { isComplete } from '../../../rules/ci/states.js'
 import type { PlannedJob } from '../../../rules/ci/types.js'
+import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { audit } from '../../core/audit.js'
 import { getUser } from '../../identity/users.js'
 import { playJob, retryJob } from '../builds/actions.js'
-import { mayRunOn } from '../target.js'
+import { mayRunOnAny } from '../target.js'
 import { auditedEnvironment, type Environment, getEnvironment } from './environments.js'
 
 /** Environments that one run looks at. */
 const BATCH = 100
 
-/** The job that stops an environment: that which the job of its last deployment names, in the same pipeline. */
-async function stopJobOf(ctx: Context, environment: Environment) {
-  const [last] = await ctx.db.write
-    .select({ job: commitStatuses, definition: builds.definition, ref: deployments.ref, tag: deployments.tag })
-    .from(deployments)
-    .innerJoin(commitStatuses, eq(commitStatuses.id, deployments.job_id))
-    .innerJoin(builds, eq(builds.job_id, deployments.job_id))
-    .where(and(eq(deployments.environment_id, environment.id), eq(deployments.status, 'success')))
-    .orderBy(desc(deployments.finished_at), desc(deployments.id))
-    .limit(1)
-  const name = last?.definition.environment?.on_stop
-  if (!last || !name) return null
-  const [found] = await ctx.db.write
-    .select({ id: commitStatuses.id, status: commitStatuses.status })
-    .from(commitStatuses)
-    .where(
-      and(
-        eq(commitStatuses.project_id, last.job.project_id),
-        eq(commitStatuses.pipeline_id, last.job.pipeline_id),
-        eq(commitStatuses.name, name),
-        sql`${commitStatuses.latest} and ${commitStatuses.kind} = 'build'`,
-      ),
-    )
-  return found ? { ...found, ref: last.ref, tag: last.tag } : null
+interface StopJob {
+  id: number
+  status: PipelineState
+  ref: string
+  tag: boolean
 }
+
+/** The jobs that stop environments, by the ids of these: each that which the job of the last deployment names, in the same pipeline. */
+async function stopJobsOf(ctx: Context, ids: number[]): Promise<Map<number, StopJob>> {
+  const { rows } = await ctx.db.write.execute<{ environment: string; id: string; status: PipelineState; ref: string; tag: boolean }>(
+    sql`select e.id as environment, s.id, s.status, d.ref, d.tag from ${environments} e
+      join lateral (select d.* from ${deployments} d join ${builds} b on b.job_id = d.job_id
+        where d.environment_id = e.id and d.status = 'success' order by d.finished_at desc, d.id desc limit 1) d on true
+      join ${commitStatuses} j on j.id = d.job_id
+      join ${builds} b on b.job_id = d.job_id
+      join ${commitStatuses} s on s.project_id = j.project_id and s.pipeline_id = j.pipeline_id
+        and s.name = b.definition -> 'environment' ->> 'on_stop' and s.latest and s.kind = 'build'
+      where e.id = any(${sql.param(ids)}::bigint[])`,
+  )
+  return new Map(rows.map(({ environment, id, ...rest }) => [Number(environment), { id: Number(id), ...rest }]))
+}
+
+/** Those of the environments that the caller may stop: none whose job they may not start (CI-228). */
+export async function stoppableEnvironments(ctx: Context, subject: ProjectSubject, given: Pick<Environment, 'id' | 'state'>[]): Promise<Set<number>> {
+  const going = subject.can('manage_environment') ? given.filter(({ state }) => state !== 'stopped').map(({ id }) => id) : []
+  if (going.length === 0) return new Set()
+  const [jobs, may] = await Promise.all([stopJobsOf(ctx, going), mayRunOnAny(ctx, subject)])
+  return new Set(going.filter((id) => isAllowed(subject, may, jobs.get(id))))
+}
+
+const isAllowed = (subject: ProjectSubject, may: (of: StopJob) => boolean, job: StopJob | undefined) =>
+  job === undefined || !subject.can('update_build') || may(job)
 
 /**
  * Stops an environment: by its job if it has one, which runs as the caller, or by taking note of it (CI-286). `force`:
@@ -57,8 +65,9 @@ export async function stopEnvironment(
 ): Promise<Environment> {
   const environment = await getEnvironment(ctx, subject, id)
   if (environment.state === 'stopped' || (environment.state === 'stopping' && !force)) return environment
-  const job = force ? null : await stopJobOf(ctx, environment)
-  const runs = job && (await startJob(ctx, subject, caller, job))
+  const job = force ? undefined : (await stopJobsOf(ctx, [id])).get(id)
+  if (!isAllowed(subject, await mayRunOnAny(ctx, subject), job)) throw forbidden()
+  const runs = job ? await startJob(ctx, subject, caller, job) : null
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     const going = and(eq(environments.id, id), sql`${environments.state} <> 'stopped'`)
@@ -74,14 +83,8 @@ export async function stopEnvironment(
 }
 
 /** Starts the job, or another attempt of it; the id of what runs. Null: it cannot be started. */
-async function startJob(
-  ctx: Context,
-  subject: ProjectSubject,
-  caller: SignedIn,
-  { id, status, ...of }: NonNullable<Awaited<ReturnType<typeof stopJobOf>>>,
-): Promise<number | null> {
+async function startJob(ctx: Context, subject: ProjectSubject, caller: SignedIn, { id, status }: StopJob): Promise<number | null> {
   if (!subject.can('update_build')) return null
-  if (!(await mayRunOn(ctx, subject, of))) throw forbidden()
   if (status === 'manual' || status === 'scheduled') return nullOnFailure(playJob(ctx, subject, caller, id, []))
   // it was skipped, or its turn has not come
   if (status === 'skipped' || status === 'created') return null

@@ -9,8 +9,9 @@ import { enqueue, enqueueAll } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
 import { nextRun } from '../../../rules/ci/cron.js'
 import { getUser } from '../../identity/users.js'
+import { repositoryOf } from '../../repository/repositories.js'
 import { runPipelineOnce, runsJobs } from '../create.js'
-import { mayRunOn, targetOf } from '../target.js'
+import { mayRunOnAny, targetOf } from '../target.js'
 import { auditSchedule, type Schedule, scheduleOf } from './row.js'
 import { scheduleVariables } from './variables.js'
 
@@ -103,10 +104,21 @@ export const runDueSchedules = defineJob({
   },
 })
 
+/** Those of the schedules that the caller may run now: none of a branch or tag on which they may run no pipeline (CI-223). */
+export async function playableSchedules(ctx: Context, subject: ProjectSubject, schedules: Pick<Schedule, 'id' | 'ref'>[]): Promise<Set<number>> {
+  const [may, repository] = [await mayRunOnAny(ctx, subject), repositoryOf(ctx, subject.project)]
+  const refs = new Map<string, boolean>()
+  for (const ref of new Set(schedules.map((schedule) => schedule.ref))) {
+    const isBranch = (await repository.ref(`refs/heads/${ref}`)) !== null
+    const tag = !isBranch && (await repository.ref(`refs/tags/${ref}`)) !== null
+    refs.set(ref, (!isBranch && !tag) || may({ ref, tag }))
+  }
+  return new Set(schedules.filter(({ ref }) => refs.get(ref)).map(({ id }) => id))
+}
+
 /** Runs a schedule now, as the caller; when it runs next is not changed. */
 export async function playSchedule(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<void> {
   const schedule = await scheduleOf(ctx, subject, id)
-  const target = await targetOf(ctx, subject, schedule.ref)
-  if (target && !(await mayRunOn(ctx, subject, { ref: schedule.ref, tag: target.tag }))) throw forbidden()
+  if (!(await playableSchedules(ctx, subject, [schedule])).has(id)) throw forbidden()
   await enqueue(ctx.db, runSchedule, { schedule: id, user: caller.user.id }, { lane: `schedule ${id}` })
 }

@@ -16,6 +16,7 @@ import { lockName } from '../../core/lock-name.js'
 import { type Page, type Paging, pageFrom } from '../../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../../identity/user-ref.js'
 import { lastOfSchedules, type PipelineBasicRecord } from '../pipelines.js'
+import { keysFault } from '../variables.js'
 import { auditSchedule, mayAdmin, mayUpdate, missingSchedule, ofProject, type Schedule, scheduleOf } from './row.js'
 import { insertVariables, type NewScheduleVariable, type ScheduleVariable, scheduleVariables } from './variables.js'
 
@@ -104,6 +105,9 @@ export async function createSchedule(
   const now = ctx.now()
   const attributes = { ...given, cron: cronLine(given.cron) }
   check(attributes, now)
+  const { malformed, twice } = keysFault(variables)
+  const fault = malformed ?? twice
+  if (fault) throw invalidRecord({ variables: [fault] })
   const project_id = subject.project.id
   const id = await ctx.db.transaction(async (tx) => {
     await lockName(tx, `schedules of project ${project_id}`)

@@ -24,6 +24,7 @@ import { environmentPage, environmentStop, environmentsPage } from './pipelines/
 import { jobForms, jobPage, rawLogPage } from './pipelines/job.js'
 import { pipelinesOfCommitPage, pipelinesPage } from './pipelines/list.js'
 import { newPipelineForm, newPipelinePage } from './pipelines/new.js'
+import { editSchedulePage, newSchedulePage, scheduleCreation, scheduleForms, schedulesPage, scheduleVariablePage } from './pipelines/schedules.js'
 import { pipelineCancel, pipelinePage, pipelineRetry } from './pipelines/show.js'
 import { testsPage } from './pipelines/tests.js'
 import {
@@ -95,6 +96,12 @@ export const planning: readonly (Page | Form)[] = [
   environmentsPage,
   environmentPage,
   environmentStop,
+  schedulesPage,
+  newSchedulePage,
+  scheduleCreation,
+  editSchedulePage,
+  scheduleVariablePage,
+  ...scheduleForms,
   snippetsHome,
   ownSnippetsPage,
   publicSnippetsPage,

@@ -46,6 +46,7 @@ import {
 } from './protection.js'
 import { groupRunners, projectRunners, serviceRunners } from './runners.js'
 import { groupShares, projectShares } from './shares.js'
+import { triggers } from './triggers.js'
 import { groupVariables, projectVariables, serviceVariables } from './variables.js'
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
@@ -111,6 +112,7 @@ export const settings: readonly (Page | Form)[] = [
   ...projectShares,
   ...groupShares,
   ...jobTokens,
+  ...triggers,
   ...projectVariables,
   ...groupVariables,
   ...serviceVariables,

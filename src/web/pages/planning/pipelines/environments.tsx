@@ -3,7 +3,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../../
 import { oneOf, opt, paging, rowId, str } from '../../../../http/params.js'
 import { type DeploymentRecord, lastDeployments, listDeployments } from '../../../../services/ci/environments/deployments.js'
 import { type Environment, getEnvironment, listEnvironments } from '../../../../services/ci/environments/environments.js'
-import { stopEnvironment } from '../../../../services/ci/environments/stop.js'
+import { stopEnvironment, stoppableEnvironments } from '../../../../services/ci/environments/stop.js'
 import { AppLink } from '../../../components/app-link.js'
 import { Facts } from '../../../components/facts.js'
 import { PipelineBadge, shortId } from '../../../components/files/code.js'
@@ -30,12 +30,10 @@ interface Props {
 const StateBadge = ({ state }: Pick<Environment, 'state'>) =>
   state === 'available' ? null : <Badge kind={state === 'stopping' ? 'waiting' : 'outline'}>{state}</Badge>
 
-const Actions = ({ view, subject, environment }: Props) => (
+const Actions = ({ view, subject, environment, mayStop }: Props & { mayStop: boolean }) => (
   <>
     <AppLink environment={environment} class="button" />
-    {subject.can('manage_environment') && environment.state !== 'stopped' && (
-      <ActionButton view={view} action={ciAddress(subject, `environments/${environment.id}/stop`)} label="Stop" what={environment.name} />
-    )}
+    {mayStop && <ActionButton view={view} action={ciAddress(subject, `environments/${environment.id}/stop`)} label="Stop" what={environment.name} />}
   </>
 )
 
@@ -70,11 +68,8 @@ export const environmentsPage = page({
   async show({ ctx, subject, input, view }) {
     const { scope, search } = input
     const { items, total } = await listEnvironments(ctx, subject, { states: scope, search, page: input.page, per_page: PER_PAGE })
-    const last = await lastDeployments(
-      ctx,
-      subject,
-      items.map(({ id }) => id),
-    )
+    const ids = items.map(({ id }) => id)
+    const [last, stoppable] = await Promise.all([lastDeployments(ctx, subject, ids), stoppableEnvironments(ctx, subject, items)])
     const links = projectLinks(view, fullPathOf(subject.project))
     const tools = (
       <>
@@ -110,7 +105,10 @@ export const environmentsPage = page({
             {items.map((environment) => {
               const record = last.get(environment.id)
               return (
-                <Row key={environment.id} actions={<Actions view={view} subject={subject} environment={environment} />}>
+                <Row
+                  key={environment.id}
+                  actions={<Actions view={view} subject={subject} environment={environment} mayStop={stoppable.has(environment.id)} />}
+                >
                   <span>
                     <a href={links.page(`environments/${environment.id}`)}>
                       <strong>{environment.name}</strong>
@@ -137,6 +135,7 @@ export const environmentPage = page({
     const environment = await getEnvironment(ctx, subject, input.environment_id)
     const paged = { page: input.page, per_page: PER_PAGE }
     const { items, total } = await listDeployments(ctx, subject, { environment: environment.name, order_by: 'id', sort: 'desc', ...paged })
+    const stoppable = await stoppableEnvironments(ctx, subject, [environment])
     return {
       title: `${environment.name} · ${fullPathOf(subject.project)}`,
       body: (
@@ -146,7 +145,7 @@ export const environmentPage = page({
               {environment.name} <StateBadge state={environment.state} />
             </h1>
             <div class="toolbar">
-              <Actions view={view} subject={subject} environment={environment} />
+              <Actions view={view} subject={subject} environment={environment} mayStop={stoppable.has(environment.id)} />
             </div>
           </div>
           <Facts

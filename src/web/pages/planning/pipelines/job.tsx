@@ -7,6 +7,7 @@ import { cancelJob, eraseJob, type JobAction, playJob, retryJob } from '../../..
 import { readTrace } from '../../../../services/ci/builds/chunks.js'
 import { traceOf } from '../../../../services/ci/builds/trace.js'
 import { type BuildFacts, getJob, type JobRecord } from '../../../../services/ci/jobs.js'
+import { mayRunOn } from '../../../../services/ci/target.js'
 import { type Log, LogLines, readLog, SHOWN_BYTES } from '../../../components/ci/log.js'
 import { Facts, sizeText } from '../../../components/facts.js'
 import { PipelineBadge, shortId } from '../../../components/files/code.js'
@@ -43,10 +44,12 @@ interface JobProps {
   subject: ProjectSubject
   job: JobRecord
   build: BuildFacts
+  /** Whether the reader may run jobs of its branch or tag. */
+  mayRun: boolean
   log: Log | null
 }
 
-function Job({ view, subject, job, build, log }: JobProps) {
+function Job({ view, subject, job, build, mayRun, log }: JobProps) {
   const { status, pipeline } = job
   const links = projectLinks(view, fullPathOf(subject.project))
   const at = links.page(`jobs/${status.id}`)
@@ -60,7 +63,7 @@ function Job({ view, subject, job, build, log }: JobProps) {
           {status.name} <PipelineBadge state={status.status} />
         </h1>
         <div class="toolbar">
-          <JobActions view={view} subject={subject} job={job} />
+          <JobActions view={view} subject={subject} job={job} mayRun={mayRun} />
         </div>
       </div>
       {!job.latest && <p class="note">This job was retried: the pipeline has a newer attempt.</p>}
@@ -153,13 +156,14 @@ export const jobPage = page({
     const { pipeline, status, build } = job
     // a status of an external server, and a job that triggers a pipeline, stand in their pipeline
     if (!build || build.isBridge) return new Redirect(`${ciAddress(subject, `pipelines/${pipeline.id}`)}#job_${status.id}`)
+    const mayRun = await mayRunOn(ctx, subject, pipeline)
     const from = Math.max(0, build.trace_size - SHOWN_BYTES)
     const log = build.trace_size > 0 ? await readLog(ctx.cpu.slices, await readTrace(ctx, status.id, from, build.trace_size), from > 0) : null
     return {
       title: `${status.name} (#${status.id}) · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
-          <Job view={view} subject={subject} job={job} build={build} log={log} />
+          <Job view={view} subject={subject} job={job} build={build} mayRun={mayRun} log={log} />
         </ProjectLayout>
       ),
     }

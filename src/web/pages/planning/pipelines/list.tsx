@@ -68,6 +68,9 @@ export const pipelinesPage = page({
               <a class="button" href={links.page('environments')}>
                 Environments
               </a>
+              <a class="button" href={links.page('pipeline_schedules')}>
+                Schedules
+              </a>
               {subject.can('create_pipeline') && (
                 <a class="button primary" href={links.page('pipelines/new')}>
                   Run pipeline

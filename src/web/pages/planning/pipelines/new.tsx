@@ -1,24 +1,20 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../../../access/rules.js'
 import * as documented from '../../../../http/documented.js'
-import { list, opt, orDefault, str, where } from '../../../../http/params.js'
+import { opt, orDefault, str } from '../../../../http/params.js'
 import { runPipeline } from '../../../../services/ci/create.js'
 import { Field, FormFaults, FormTag, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { form, page, Redirect } from '../../../page.js'
-import { ciAddress } from './shared.js'
+import { ciAddress, VariableLines, variableLines } from './shared.js'
 
-/** Variables that the form takes. */
-const ROWS = 5
 const access = onProjectSignedIn('create_pipeline')
-
-const value = where(str(), (text) => text.length <= 65_536, 'is too long', { maxLength: 65_536 })
 
 const newPipeline = z.object({
   pipeline: z.object({
     ref: orDefault(documented.filled(), ''),
-    variables: orDefault(list(z.object({ key: orDefault(documented.short(), ''), value: orDefault(value, '') }), ROWS), []),
+    variables: variableLines,
   }),
 })
 
@@ -36,16 +32,10 @@ export const newPipelinePage = page({
           <FormTag view={view} action={ciAddress(subject, 'pipelines')} once>
             <FormFaults view={view} />
             <Field {...f.ref} label="Branch or tag" value={input.ref ?? subject.project.default_branch} />
-            <fieldset>
-              <legend>Variables</legend>
-              <p class="hint">They count above those of the project, for this pipeline alone. Without a key a line is left out.</p>
-              {Array.from({ length: ROWS }, (_, i) => (
-                <div class="key-value" key={i}>
-                  <Field {...f.variables(i).key} label={`Key ${i + 1}`} autocomplete="off" />
-                  <Field {...f.variables(i).value} label={`Value ${i + 1}`} autocomplete="off" />
-                </div>
-              ))}
-            </fieldset>
+            <VariableLines
+              fields={f.variables}
+              hint="They count above those of the project, for this pipeline alone. Without a key a line is left out."
+            />
             <Submit label="Run pipeline" />
           </FormTag>
         </ProjectLayout>

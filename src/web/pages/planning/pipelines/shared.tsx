@@ -1,8 +1,12 @@
+import { z } from 'zod'
 import type { ProjectSubject } from '../../../../access/rules.js'
+import * as documented from '../../../../http/documented.js'
+import { list, orDefault, str, where } from '../../../../http/params.js'
 import { type JobAction, possibleActions } from '../../../../services/ci/builds/actions.js'
 import type { JobRecord } from '../../../../services/ci/jobs.js'
 import { spanText } from '../../../components/ci/span.js'
-import { ActionButton } from '../../../components/form.js'
+import { ActionButton, Field } from '../../../components/form.js'
+import type { Fields } from '../../../fields.js'
 import { homeOfProject } from '../../../links.js'
 import type { PageView } from '../../../page.js'
 
@@ -19,13 +23,15 @@ interface ActionsProps {
   view: PageView
   subject: ProjectSubject
   job: JobRecord
+  /** Whether the reader may run jobs of its branch or tag (CI-228). */
+  mayRun: boolean
   /** Leads back to the pipeline, whose page has the button. */
   inPipeline?: boolean
 }
 
 /** What the reader may do with a job now. */
-export function JobActions({ view, subject, job, inPipeline = false }: ActionsProps) {
-  if (!subject.can('update_build')) return null
+export function JobActions({ view, subject, job, mayRun, inPipeline = false }: ActionsProps) {
+  if (!mayRun || !subject.can('update_build')) return null
   const { id, name } = job.status
   return (
     <>
@@ -45,3 +51,25 @@ export function JobActions({ view, subject, job, inPipeline = false }: ActionsPr
     </>
   )
 }
+
+/** Variables that a form takes at once. */
+const ROWS = 5
+
+export const variableValue = where(str(), (text) => text.length <= 65_536, 'is too long', { maxLength: 65_536 })
+
+/** The lines of a form for variables; those without a key are left out. */
+export const variableLines = orDefault(list(z.object({ key: orDefault(documented.short(), ''), value: orDefault(variableValue, '') }), ROWS), [])
+type Line = z.output<typeof variableLines>[number]
+
+export const VariableLines = ({ fields, hint }: { fields: (place: number) => Fields<Line>; hint: string }) => (
+  <fieldset>
+    <legend>Variables</legend>
+    <p class="hint">{hint}</p>
+    {Array.from({ length: ROWS }, (_, i) => (
+      <div class="key-value" key={i}>
+        <Field {...fields(i).key} label={`Key ${i + 1}`} autocomplete="off" />
+        <Field {...fields(i).value} label={`Value ${i + 1}`} autocomplete="off" />
+      </div>
+    ))}
+  </fieldset>
+)

@@ -6,6 +6,7 @@ import { retryPipeline } from '../../../../services/ci/builds/actions.js'
 import { type BuildFacts, type JobRecord, listPipelineJobs } from '../../../../services/ci/jobs.js'
 import { type PipelineRequest, requestsOfPipelines } from '../../../../services/ci/merge-requests/of-pipelines.js'
 import { cancelPipeline, getPipeline, type PipelineRecord } from '../../../../services/ci/pipelines.js'
+import { mayRunOn } from '../../../../services/ci/target.js'
 import { RequestLink } from '../../../components/ci/pipeline-rows.js'
 import { Facts } from '../../../components/facts.js'
 import { PipelineBadge, PipelineIcon, shortId } from '../../../components/files/code.js'
@@ -45,6 +46,7 @@ interface JobProps {
   view: PageView
   subject: ProjectSubject
   job: JobRecord
+  mayRun: boolean
   /** The pipeline that it has triggered. */
   downstream: LinkedPipeline | undefined
 }
@@ -76,7 +78,7 @@ const About = ({ build }: { build: BuildFacts }) => (
   </>
 )
 
-function JobRow({ view, subject, job, downstream }: JobProps) {
+function JobRow({ view, subject, job, mayRun, downstream }: JobProps) {
   const { status, build } = job
   const elsewhere = status.target_url && /^https?:/i.test(status.target_url) ? status.target_url : null
   return (
@@ -84,7 +86,7 @@ function JobRow({ view, subject, job, downstream }: JobProps) {
       actions={
         <>
           <PipelineBadge state={status.status} />
-          <JobActions view={view} subject={subject} job={job} inPipeline />
+          <JobActions view={view} subject={subject} job={job} mayRun={mayRun} inPipeline />
         </>
       }
     >
@@ -124,18 +126,20 @@ interface PipelineProps {
   pipeline: PipelineRecord
   jobs: JobRecord[]
   total: number
+  /** Whether the reader may run jobs of its branch or tag. */
+  mayRun: boolean
   upstream: LinkedPipeline | null
   /** The merge request that it is for. */
   request: PipelineRequest | undefined
   downstream: Map<number, LinkedPipeline>
 }
 
-function Pipeline({ view, subject, pipeline, jobs, total, upstream, request, downstream }: PipelineProps) {
+function Pipeline({ view, subject, pipeline, jobs, total, mayRun, upstream, request, downstream }: PipelineProps) {
   const { id, status } = pipeline
   const links = projectLinks(view, fullPathOf(subject.project))
   const at = ciAddress(subject, `pipelines/${id}`)
   const canRetry =
-    subject.can('update_build') && jobs.some(({ build, status: { status } }) => build && (status === 'failed' || status === 'canceled'))
+    mayRun && subject.can('update_build') && jobs.some(({ build, status: { status } }) => build && (status === 'failed' || status === 'canceled'))
   const canCancel = subject.can('cancel_pipeline') && jobs.some(({ status: { status } }) => MOVES.includes(status))
   const commitLink = (sha: string) => (
     <a href={links.commit(sha)}>
@@ -194,7 +198,7 @@ function Pipeline({ view, subject, pipeline, jobs, total, upstream, request, dow
               <PagePart>
                 <Rows empty="">
                   {stage.jobs.map((job) => (
-                    <JobRow key={job.status.id} view={view} subject={subject} job={job} downstream={downstream.get(job.status.id)} />
+                    <JobRow key={job.status.id} view={view} subject={subject} job={job} mayRun={mayRun} downstream={downstream.get(job.status.id)} />
                   ))}
                 </Rows>
               </PagePart>
@@ -218,11 +222,8 @@ export const pipelinePage = page({
       upstreamOf(ctx, caller, input.pipeline_id),
       requestsOfPipelines(ctx, caller, [input.pipeline_id]),
     ])
-    const downstream = await downstreamOf(
-      ctx,
-      caller,
-      items.flatMap(({ status, build }) => (build?.isBridge ? [status.id] : [])),
-    )
+    const bridges = items.flatMap(({ status, build }) => (build?.isBridge ? [status.id] : []))
+    const [downstream, mayRun] = await Promise.all([downstreamOf(ctx, caller, bridges), mayRunOn(ctx, subject, pipeline)])
     return {
       title: `Pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
       body: (
@@ -233,6 +234,7 @@ export const pipelinePage = page({
             pipeline={pipeline}
             jobs={items}
             total={total}
+            mayRun={mayRun}
             upstream={upstream}
             request={requests.get(pipeline.id)}
             downstream={downstream}
