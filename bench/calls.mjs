@@ -136,6 +136,13 @@ const READS = {
   'GET /projects/:id/jobs/artifacts/:ref_name/download': () => ({ fill: { ref_name: 'main' }, query: '?job=test' }),
   'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
   'GET /projects/:id/pipelines/:pipeline_id/bridges': '',
+  'GET /projects/:id/pipelines/:pipeline_id/variables': '',
+  'GET /projects/:id/triggers': '',
+  'GET /projects/:id/triggers/:trigger_id': async (k) => ({ fill: await newTrigger(k) }),
+  'GET /projects/:id/pipeline_schedules': '',
+  'GET /projects/:id/pipeline_schedules/:pipeline_schedule_id': async (k) => ({ fill: await newSchedule(k) }),
+  'GET /projects/:id/pipeline_schedules/:pipeline_schedule_id/pipelines': async (k) => ({ fill: await newSchedule(k) }),
+  'GET /projects/:id/pipeline_schedules/:pipeline_schedule_id/variables/:key': async (k) => ({ fill: await scheduleVariable(k) }),
   'GET /projects/:id/environments': '',
   'GET /projects/:id/environments/:environment_id': async (k) => ({ fill: await newEnvironment(k) }),
   'GET /projects/:id/deployments': '',
@@ -356,6 +363,22 @@ async function newJob(k) {
   const { id: pipeline_id } = await k.post('/projects/:id/pipeline', { ref: `ci${k.n}` })
   const [{ id: job_id }] = await k.get('/projects/:id/pipelines/:pipeline_id/jobs', { pipeline_id })
   return { pipeline_id, job_id, ref: `ci${k.n}` }
+}
+/** A trigger of a new project: of one there are at most 100. */
+async function newTrigger(k) {
+  const project = await newProject(k)
+  return { ...project, trigger_id: (await k.post('/projects/:id/triggers', { description: 'trigger' }, project)).id }
+}
+const SCHEDULE = { description: 'schedule', ref: 'main', cron: '0 4 1 1 *' }
+/** A schedule of a new project: of one there are at most 50. */
+async function newSchedule(k) {
+  const project = await newProject(k)
+  return { ...project, pipeline_schedule_id: (await k.post('/projects/:id/pipeline_schedules', SCHEDULE, project)).id }
+}
+async function scheduleVariable(k) {
+  const made = await newSchedule(k)
+  await k.post('/projects/:id/pipeline_schedules/:pipeline_schedule_id/variables', { key: 'KEY', value: 'value' }, made)
+  return { ...made, key: 'KEY' }
 }
 const newEnvironment = async ({ post, n }) => ({ environment_id: (await post('/projects/:id/environments', { name: `environment ${n}` })).id })
 async function stoppedEnvironment(k) {
@@ -753,6 +776,28 @@ const WRITES = {
   'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
   'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
   'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /projects/:id/triggers': async (k) => ({ fill: await newProject(k), body: { description: 'trigger' } }),
+  'PUT /projects/:id/triggers/:trigger_id': async (k) => ({ fill: await newTrigger(k), body: { description: `changed ${k.n}` } }),
+  'DELETE /projects/:id/triggers/:trigger_id': async (k) => ({ fill: await newTrigger(k) }),
+  'POST /projects/:id/trigger/pipeline': ({ n }) => ({ body: { token: `none ${n}`, ref: 'main' }, refused: true }),
+  'POST /projects/:id/ref/:ref/trigger/pipeline': ({ n }) => ({ fill: { ref: 'main' }, body: { token: `none ${n}`, ref: 'main' }, refused: true }),
+  'POST /projects/:id/pipeline_schedules': async (k) => ({ fill: await newProject(k), body: SCHEDULE }),
+  'PUT /projects/:id/pipeline_schedules/:pipeline_schedule_id': async (k) => ({
+    fill: await newSchedule(k),
+    body: { description: `changed ${k.n}` },
+  }),
+  'POST /projects/:id/pipeline_schedules/:pipeline_schedule_id/take_ownership': async (k) => ({ fill: await newSchedule(k) }),
+  'POST /projects/:id/pipeline_schedules/:pipeline_schedule_id/play': async (k) => ({ fill: await newSchedule(k) }),
+  'DELETE /projects/:id/pipeline_schedules/:pipeline_schedule_id': async (k) => ({ fill: await newSchedule(k) }),
+  'POST /projects/:id/pipeline_schedules/:pipeline_schedule_id/variables': async (k) => ({
+    fill: await newSchedule(k),
+    body: { key: 'KEY', value: 'value' },
+  }),
+  'PUT /projects/:id/pipeline_schedules/:pipeline_schedule_id/variables/:key': async (k) => ({
+    fill: await scheduleVariable(k),
+    body: { value: 'x' },
+  }),
+  'DELETE /projects/:id/pipeline_schedules/:pipeline_schedule_id/variables/:key': async (k) => ({ fill: await scheduleVariable(k) }),
   'POST /projects/:id/environments': ({ n }) => ({ body: { name: `environment ${n}`, external_url: 'https://example.com' } }),
   'PUT /projects/:id/environments/:environment_id': async (k) => ({ fill: await newEnvironment(k), body: { external_url: 'https://example.com' } }),
   'DELETE /projects/:id/environments/:environment_id': async (k) => ({ fill: await stoppedEnvironment(k) }),

@@ -71,6 +71,12 @@ async function makeProject(): Promise<TestProject> {
   await say(`/statuses/${sha}`, { state: 'running', name: 'test', ref: 'topic' })
   await say('/hooks', { url: 'https://hooks.example/' })
   await say('/variables', { key: 'ONE', value: 'one' })
+  await say('/triggers', { description: 'one' })
+  const schedule = { description: 'one', ref: 'main', cron: '0 4 * * *' }
+  for (const who of [owner, maintainer, developer]) {
+    const { id } = (await say('/pipeline_schedules', schedule, who)).body
+    await say(`/pipeline_schedules/${id}/variables`, { key: 'ONE', value: 'one' }, who)
+  }
   await say('/protected_branches', { name: 'release' })
   await say('/protected_tags', { name: 'x*' })
   await say('/deploy_tokens', { name: 'one', scopes: ['read_repository'] })
@@ -180,6 +186,7 @@ const HIGHER: Record<string, Role> = {
   'PUT P/-/snippets/:snippet_id': 'maintainer',
   'DELETE P/-/snippets/:snippet_id': 'maintainer',
   'DELETE P/-/tags/*': 'maintainer',
+  'POST P/-/pipeline_schedules/:schedule_id/take_ownership': 'maintainer',
 }
 
 /** Its answer is that of another service, or it takes a file. */
@@ -248,6 +255,9 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   'deploy_key[key]': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl one',
   'member[usernames]': stranger.username,
   'allowed[path]': group,
+  'schedule[cron]': '0 4 * * *',
+  'schedule[cron_timezone]': 'UTC',
+  'schedule[ref]': 'main',
 })
 
 /** A form as somebody fills it who types into every field that has to be filled. */
