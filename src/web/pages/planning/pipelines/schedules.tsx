@@ -232,6 +232,7 @@ export const newSchedulePage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
           <h1>New schedule</h1>
+          <p>Its pipelines are made as you, with the rights that you have then.</p>
           <FormTag view={view} action={listAddress(subject)} once>
             <FormFaults view={view} />
             <AttributeFields fields={f} values={values} />
@@ -239,7 +240,6 @@ export const newSchedulePage = page({
               fields={f.variables}
               hint="They count above those of the project, for pipelines of this schedule. Without a key a line is left out."
             />
-            <p class="hint">Its pipelines are made as you, with the rights that you have then.</p>
             <Submit label="Create schedule" />
           </FormTag>
         </ProjectLayout>
