@@ -186,11 +186,17 @@ const HIGHER: Record<string, Role> = {
   'PUT P/-/snippets/:snippet_id': 'maintainer',
   'DELETE P/-/snippets/:snippet_id': 'maintainer',
   'DELETE P/-/tags/*': 'maintainer',
+  'POST P/-/merge_requests/:merge_request_iid/pipelines': 'developer',
   'POST P/-/pipeline_schedules/:schedule_id/take_ownership': 'maintainer',
 }
 
-/** Its answer is that of another service, or it takes a file. */
-const NOT_SENT = new Set(['POST P/-/hooks/:hook_id/test', 'POST P/-/replace/*', 'POST P/-/upload/*'])
+/** Its answer is that of another service, or of a configuration that makes pipelines of merge requests, or it takes a file. */
+const NOT_SENT = new Set([
+  'POST P/-/hooks/:hook_id/test',
+  'POST P/-/merge_requests/:merge_request_iid/pipelines',
+  'POST P/-/replace/*',
+  'POST P/-/upload/*',
+])
 
 /** Stand on pages of a project in another state alone, or are sent by scripts; their tests are those of their pages. */
 const SELDOM = [
