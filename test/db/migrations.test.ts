@@ -38,6 +38,7 @@ const FROZEN = {
   '0031_merge_request_pipelines': '0f99d59759d815c1555b4f61a02cb8757827656f438b4a63d79230e59e36fe58',
   '0032_schedules_and_triggers': '41278f6a39f28079133a08eaade4bd3190df77696e71be643628fbb232bbc558',
   '0033_project_fields': '9d00567c846722f678d35641ac1549ce5d253c7a15e65141dc8f84071fe7ba9a',
+  '0034_badges': '7f7677cfe76c8aabeed189060491e130fb9a9c350f363f73711217143e3b96f8',
 }
 
 describe('migrations', () => {

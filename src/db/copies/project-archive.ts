@@ -164,6 +164,7 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
     refers: { board_id: ['boards', 'row'], label_id: ['labels', 'row'], user_id: ['users', 'row'], milestone_id: ['milestones', 'row'] },
     isLater: true,
   },
+  badges: { isLater: true },
   project_uploads: { refers: { uploader_id: ['users', 'null'] } },
   project_languages: {},
   iid_counters: {},
