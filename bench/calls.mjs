@@ -278,6 +278,13 @@ const READS = {
   'GET /projects/:id/variables/:key': '',
   'GET /groups/:id/variables': '',
   'GET /groups/:id/variables/:key': '',
+  ...Object.fromEntries(
+    ['/projects/:id', '/groups/:id'].flatMap((at) => [
+      [`GET ${at}/badges`, ''],
+      [`GET ${at}/badges/render`, '?link_url=https://example.com&image_url=https://example.com/a.svg'],
+      [`GET ${at}/badges/:badge_id`, ''],
+    ]),
+  ),
   'GET /projects/:id/hooks': '',
   'GET /projects/:id/hooks/:hook_id': '',
   'GET /projects/:id/hooks/:hook_id/events': '',
@@ -509,7 +516,18 @@ const IN_BOTH = Object.fromEntries(
       for (const name of ['one', 'two']) made.push((await k.post(`${at}/boards/:board_id/lists`, { label_id: await aLabel(k, fill, name) }, fill)).id)
       return { ...fill, list_id: made[1] }
     }
+    const badge = { link_url: 'https://example.com/%{project_path}', image_url: 'https://example.com/%{project_id}.svg' }
     return [
+      // of a new place: there may be 50 badges
+      [`POST ${at}/badges`, async (k) => ({ fill: of === 'projects' ? await newProject(k) : await newGroup(k), body: badge })],
+      [`PUT ${at}/badges/:badge_id`, ({ n }) => ({ body: { name: `badge ${n}` } })],
+      [
+        `DELETE ${at}/badges/:badge_id`,
+        async (k) => {
+          const fill = of === 'projects' ? await newProject(k) : await newGroup(k)
+          return { fill: { ...fill, badge_id: (await k.post(`${at}/badges`, badge, fill)).id } }
+        },
+      ],
       [`POST ${at}/boards`, async (k) => ({ fill: of === 'projects' ? await newProject(k) : await newGroup(k), body: { name: 'x' } })],
       [`PUT ${at}/boards/:board_id`, ({ n }) => ({ body: { name: `board ${n}` } })],
       [`DELETE ${at}/boards/:board_id`, async (k) => ({ fill: await board(k) })],
@@ -968,6 +986,7 @@ function seededFill(path, s) {
     milestone_id: at.startsWith('/groups') ? s.groupMilestone.id : s.milestone.id,
     label_id: at.startsWith('/groups') ? s.groupLabel : s.label,
     ...s.boards[at],
+    badge_id: s.badges[at],
     hook_id: s.hooks[at],
     token_id: s.tokens[at],
     key_id: path.includes('gpg_keys')

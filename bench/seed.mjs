@@ -113,6 +113,9 @@ export async function seed(bench) {
   const link = await post(`${p}/releases/v1/assets/links`, { name: 'a', url: 'https://example.com/a' })
   const comment = await post(`${p}/repository/commits/${head}/discussions`, { body: 'A comment' })
   for (const at of [p, `/groups/${group.id}`]) await post(`${at}/variables`, { key: 'KEY', value: 'value' })
+  const badges = {}
+  for (const at of [p, `/groups/${group.id}`])
+    badges[at] = (await post(`${at}/badges`, { link_url: 'https://example.com/%{project_path}', image_url: 'https://example.com/a.svg' })).id
   const hooks = {}
   for (const at of [p, `/groups/${group.id}`, '']) hooks[at] = (await post(`${at}/hooks`, { url: 'http://127.0.0.1:9/', push_events: false })).id
   const tokens = {}
@@ -168,6 +171,7 @@ export async function seed(bench) {
     own,
     link,
     comment,
+    badges,
     hooks,
     tokens,
     deployKey,

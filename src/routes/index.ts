@@ -3,6 +3,7 @@ import type { Section } from '../http/openapi/document.js'
 import { administration } from './administration/index.js'
 import { applications } from './applications/index.js'
 import { auditEvents } from './audit-events/index.js'
+import { badges } from './badges/index.js'
 import { boards } from './boards/index.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
@@ -121,6 +122,7 @@ const subjects: Section[] = [
   { name: 'Triggers and schedules', description: 'Pipelines that other programs or the time make.', endpoints: [...triggers, ...schedules] },
   { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
+  { name: 'Badges', description: 'Linked pictures on the pages of projects, of each project and of groups.', endpoints: badges },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },
   { name: 'Branches', description: 'Branches and their protection.', endpoints: branches },

@@ -308,6 +308,10 @@ export const BODIES: Record<string, object> = {
   'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },
   'PUT /groups/:id/labels/:label_id': { new_name: 'x' },
   'DELETE /groups/:id/labels': { name: '999999' },
+  'POST /groups/:id/badges': { link_url: 'x', image_url: 'x' },
+  // of a GET it is the query
+  'GET /groups/:id/badges/render': { link_url: 'https://example.com', image_url: 'https://example.com' },
+  'GET /projects/:id/badges/render': { link_url: 'https://example.com', image_url: 'https://example.com' },
   'POST /groups/:id/boards': { name: ' ' },
   'POST /groups/:id/boards/:board_id/lists': { label_id: 999_999 },
   'PUT /groups/:id/boards/:board_id/lists/:list_id': { position: 0 },

@@ -42,6 +42,7 @@ export type AuditAction =
   | `variable_${'added' | 'updated' | 'removed'}`
   | `trigger_${'created' | 'updated' | 'revoked'}`
   | `schedule_${'created' | 'updated' | 'taken' | 'deactivated' | 'deleted'}`
+  | `badge_${'added' | 'updated' | 'removed'}`
   | 'job_token_scope_changed'
   | `job_token_access_${'added' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
