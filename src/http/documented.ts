@@ -53,6 +53,9 @@ export const groupName = () => documentedWith(str(), { pattern: `^(?=.*[^ ])[^${
 /** An e-mail address as in U-23. */
 export const email = () => documentedWith(str(), { format: 'email', pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$', maxLength: 254 })
 
+/** An address of the web. */
+export const webUrl = () => documentedWith(str(), { format: 'uri', pattern: '^\\s*https?://[^\\s/\\\\?#@]+([/?#]\\S*)?\\s*$', maxLength: 2048 })
+
 /** A password as in U-23. */
 export const newPassword = () => documentedWith(str(), { minLength: 8, maxLength: 128 })
 

@@ -4,13 +4,12 @@ import { type GroupSubject, onGroup, onGroupSignedIn, onProject, onProjectSigned
 import { Badge, presentBadge, presentRenderedBadge, RenderedBadge } from '../../entities/projects/badge.js'
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { documentedWith, opt, paging, rowId, str } from '../../http/params.js'
+import { opt, paging, rowId, str } from '../../http/params.js'
 import { type BadgeSource, createBadge, deleteBadge, getBadge, listBadges, renderBadge, updateBadge } from '../../services/projects/badges/badges.js'
 
 const badge_id = rowId()
-const webUrl = () => documentedWith(str(), { format: 'uri', pattern: '^\\s*https?://[^\\s/\\\\?#@]+([/?#]\\S*)?\\s*$', maxLength: 2048 })
 const name = opt(documented.short())
-const attributes = { link_url: webUrl(), image_url: webUrl(), name }
+const attributes = { link_url: documented.webUrl(), image_url: documented.webUrl(), name }
 
 interface Routes<Subject> {
   kind: 'project' | 'group'
@@ -67,7 +66,7 @@ function badgesOf<Subject>({ kind, read, write, source }: Routes<Subject>) {
       path: BADGE,
       summary: `Update a badge of a ${kind}`,
       access: write,
-      input: z.object({ badge_id, link_url: opt(webUrl()), image_url: opt(webUrl()), name }),
+      input: z.object({ badge_id, link_url: opt(documented.webUrl()), image_url: opt(documented.webUrl()), name }),
       output: Badge,
       handler: async ({ ctx, caller, subject, input: { badge_id, ...given } }) =>
         presentBadge(await updateBadge(ctx, caller, source(subject), badge_id, given)),

@@ -11,6 +11,7 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
         ['edit', 'General', 'settings'],
         ['-/settings/features', 'Features', 'list'],
         ['-/settings/merge_requests', 'Merge requests', 'git-pull-request'],
+        ['-/settings/badges', 'Badges', 'star'],
       ),
     ],
   ],
@@ -41,7 +42,17 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
 ]
 
 export const groupSettings = ({ can }: GroupSubject): SideSection[] => [
-  ['Group', [...pages(can('manage_group'), ['-/edit', 'General', 'settings'], ['-/settings/permissions', 'Permissions', 'shield'])]],
+  [
+    'Group',
+    [
+      ...pages(
+        can('manage_group'),
+        ['-/edit', 'General', 'settings'],
+        ['-/settings/permissions', 'Permissions', 'shield'],
+        ['-/settings/badges', 'Badges', 'star'],
+      ),
+    ],
+  ],
   [
     'CI',
     [

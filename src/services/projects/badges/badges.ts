@@ -35,6 +35,8 @@ export interface RenderedBadge extends BadgeAttributes {
 export interface Badge extends RenderedBadge {
   id: number
   kind: 'project' | 'group'
+  /** Not of a group above. */
+  isOwn: boolean
 }
 
 type Given = { [Name in keyof BadgeAttributes]?: BadgeAttributes[Name] | undefined }
@@ -71,9 +73,13 @@ const selectBadges = statement('badges', (db, { of, byName }: Shape) => {
 
 /** The badges with the project that they are shown with. */
 async function shown(ctx: Context, caller: Viewer, source: BadgeSource, rows: Row[]): Promise<Badge[]> {
-  const kinds = rows.map(({ project_id }) => (project_id === null ? ('group' as const) : ('project' as const)))
   const rendered = await renderAll(ctx, caller, source, rows)
-  return rendered.map((badge, i) => ({ ...badge, id: (rows[i] as Row).id, kind: kinds[i] as Badge['kind'] }))
+  return rows.map(({ id, project_id, namespace_id }, i) => ({
+    ...(rendered[i] as RenderedBadge),
+    id,
+    kind: project_id === null ? 'group' : 'project',
+    isOwn: ('project' in source ? project_id : namespace_id) === idOf(source),
+  }))
 }
 
 async function renderAll(ctx: Context, caller: Viewer, source: BadgeSource, list: BadgeAttributes[]): Promise<RenderedBadge[]> {

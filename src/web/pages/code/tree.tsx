@@ -10,6 +10,7 @@ import { submodulePage, submoduleUrls } from '../../../rules/submodules.js'
 import { lastPipelinesOf } from '../../../services/ci/pipelines.js'
 import { findLatestRelease } from '../../../services/content/releases.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
+import { listBadges } from '../../../services/projects/badges/badges.js'
 import { hasStarred } from '../../../services/projects/update.js'
 import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
@@ -20,6 +21,7 @@ import { momentOf, titleOf } from '../../components/files/commit.js'
 import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import { Pager } from '../../components/list.js'
+import { BadgeLink, picturedBadges } from '../../components/projects/badges.js'
 import { Time } from '../../components/time.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
@@ -204,17 +206,18 @@ export const treePage = page({
 export const projectPage = page({
   at: 'P',
   access: onProject('read_project'),
-  async show({ ctx, subject, view }): Promise<Html> {
+  async show({ ctx, caller, subject, view }): Promise<Html> {
     const { project } = subject
     const title = fullPathOf(project)
     const links = projectLinks(view, title)
     const code = subject.can('download_code') ? await home(ctx, subject, view) : null
     const viewer = view.viewer
-    const [languages, release, license, isStarred] = await Promise.all([
+    const [languages, release, license, isStarred, badges] = await Promise.all([
       code ? languagesOf(ctx, project.id) : ({} as Record<string, number>),
       code ? findLatestRelease(ctx, subject) : null,
       code ? nullOnFailure(licenseOf(ctx, subject)) : null,
       viewer ? hasStarred(ctx, project.id, viewer.id) : false,
+      listBadges(ctx, caller, { project: subject }, { page: 1, per_page: MAX_BADGES }).then(({ items }) => picturedBadges(ctx, items)),
     ])
     const shares = Object.entries(languages).filter(([, share]) => share >= 0.5)
     return {
@@ -235,6 +238,13 @@ export const projectPage = page({
                       <a key={topic} class="badge" href={`${view.links.prefix}/explore?${new URLSearchParams({ topic })}`}>
                         {topic}
                       </a>
+                    ))}
+                  </p>
+                )}
+                {badges.length > 0 && (
+                  <p class="topics">
+                    {badges.map((badge) => (
+                      <BadgeLink key={badge.id} badge={badge} />
                     ))}
                   </p>
                 )}
@@ -322,6 +332,8 @@ const projectPicture = ({ links }: PageView, { id, avatar }: ProjectSubject['pro
   avatar && `${links.base}/uploads/-/system/project/avatar/${id}/${encodeURIComponent(avatar)}`
 
 const MAX_LANGUAGES = 6
+/** The most badges of a project that are shown. */
+const MAX_BADGES = 50
 
 /** The shares of the languages as a bar, with their names and numbers below it; the rest is left empty. */
 function LanguageBar({ view, shares }: { view: PageView; shares: [string, number][] }) {

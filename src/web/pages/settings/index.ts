@@ -1,6 +1,7 @@
 import type { Form, Page } from '../../page.js'
 import { otherAddresses } from './addresses.js'
 import { groupAuditPage, projectAuditPage } from './audit.js'
+import { groupBadges, projectBadges } from './badges.js'
 import { deployKeyChange, deployKeyForm, deployKeyPage, deployKeyRemoval, deployKeysPage, groupDeployTokens, projectDeployTokens } from './deploy.js'
 import {
   groupAdvancedPage,
@@ -72,6 +73,8 @@ export const settings: readonly (Page | Form)[] = [
   groupTransferForm,
   groupRemoval,
   groupRestoration,
+  ...projectBadges,
+  ...groupBadges,
   ...projectHooks,
   ...groupHooks,
   ...projectMembers,

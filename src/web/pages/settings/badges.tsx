@@ -1,0 +1,162 @@
+import { z } from 'zod'
+import type { Access } from '../../../access/access.js'
+import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
+import { orDefault, paging, rowId } from '../../../http/params.js'
+import {
+  type BadgeAttributes,
+  type BadgeSource,
+  createBadge,
+  deleteBadge,
+  getBadge,
+  listBadges,
+  updateBadge,
+} from '../../../services/projects/badges/badges.js'
+import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
+import { Badge as Mark, Pager, Row, Rows } from '../../components/list.js'
+import { BadgeLink, nameOfBadge, picturedBadges } from '../../components/projects/badges.js'
+import { fieldsOf } from '../../fields.js'
+import { form, type PageView, page, Redirect } from '../../page.js'
+import { ofGroup, ofProject, type Place } from './places.js'
+
+const PER_PAGE = 50
+const contents = z.object({
+  badge: z.object({
+    name: orDefault(documented.short(), ''),
+    link_url: orDefault(documented.webUrl(), ''),
+    image_url: orDefault(documented.webUrl(), ''),
+  }),
+})
+
+function Attributes({ view, badge }: { view: PageView; badge?: BadgeAttributes }) {
+  const f = fieldsOf(view, contents).badge
+  return (
+    <>
+      <FormFaults view={view} />
+      <Field {...f.name} label="Name" hint="What is read where the picture is not seen." value={badge?.name ?? ''} autocomplete="off" />
+      <Field {...f.link_url} label="Link" value={badge?.link_url ?? ''} autocomplete="off" />
+      <Field {...f.image_url} label="Picture" value={badge?.image_url ?? ''} autocomplete="off" />
+      <p class="dim">
+        In both addresses <code>{'%{project_path}'}</code>, <code>{'%{project_id}'}</code>, <code>{'%{project_title}'}</code>,{' '}
+        <code>{'%{project_name}'}</code>, <code>{'%{default_branch}'}</code> and <code>{'%{commit_sha}'}</code> become what the project has.
+      </p>
+    </>
+  )
+}
+
+/** Badges of a project or a group (BD-6). */
+function badgesOf<Subject>(of: Place<Subject>, access: Access<Subject, true>, source: (subject: Subject) => BadgeSource) {
+  const at = `${of.at}/settings/badges` as const
+  const list = (subject: Subject) => `${of.home(subject)}/-/settings/badges`
+
+  const badgesPage = page({
+    at,
+    access,
+    input: z.object({ page: paging.page }),
+    async show({ ctx, caller, subject, input, view }) {
+      const { items, total } = await listBadges(ctx, caller, source(subject), { page: input.page, per_page: PER_PAGE })
+      const badges = await picturedBadges(ctx, items)
+      return {
+        title: `Badges · ${of.source(subject).name}`,
+        body: (
+          <of.Frame view={view} subject={subject} at="-/settings/badges" title="Badges">
+            <p>Linked pictures on the page of {of.kind === 'project' ? 'the project' : 'each project in the group and below it'}.</p>
+            <Rows empty="There are no badges.">
+              {badges.map((badge) => (
+                <Row
+                  key={badge.id}
+                  actions={
+                    badge.isOwn && (
+                      <>
+                        <a class="button" href={`${view.links.prefix}${list(subject)}/${badge.id}`} aria-label={`Edit ${nameOfBadge(badge)}`}>
+                          Edit
+                        </a>
+                        <ActionButton
+                          view={view}
+                          action={`${list(subject)}/${badge.id}`}
+                          method="DELETE"
+                          label="Delete"
+                          what={nameOfBadge(badge)}
+                          class="danger"
+                        />
+                      </>
+                    )
+                  }
+                >
+                  <span class="wrap">
+                    <BadgeLink badge={badge} /> {badge.name} {!badge.isOwn && <Mark kind="outline">group</Mark>}
+                  </span>
+                </Row>
+              ))}
+            </Rows>
+            <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+            <h2>New badge</h2>
+            <FormTag view={view} action={list(subject)}>
+              <Attributes view={view} />
+              <Submit label="Add badge" />
+            </FormTag>
+          </of.Frame>
+        ),
+      }
+    },
+  })
+
+  const badgePage = page({
+    at: `${at}/:badge_id`,
+    access,
+    input: z.object({ badge_id: rowId() }),
+    async show({ ctx, caller, subject, input, view }) {
+      const badge = await getBadge(ctx, caller, source(subject), input.badge_id)
+      return {
+        title: `${nameOfBadge(badge)} · ${of.source(subject).name}`,
+        body: (
+          <of.Frame view={view} subject={subject} at="-/settings/badges" title={nameOfBadge(badge)}>
+            <FormTag view={view} action={`${list(subject)}/${badge.id}`} method="PUT">
+              <Attributes view={view} badge={badge} />
+              <Submit label="Save changes" />
+            </FormTag>
+          </of.Frame>
+        ),
+      }
+    },
+  })
+
+  const addition = form({
+    at,
+    access,
+    input: contents,
+    on: badgesPage,
+    async submit({ ctx, caller, subject, input: { badge } }) {
+      await createBadge(ctx, caller, source(subject), badge)
+      return new Redirect(list(subject), { notice: 'The badge is added.' })
+    },
+  })
+
+  const change = form({
+    at: `${at}/:badge_id`,
+    method: 'PUT',
+    access,
+    input: z.object({ badge_id: rowId(), ...contents.shape }),
+    on: badgePage,
+    async submit({ ctx, caller, subject, input: { badge_id, badge } }) {
+      await updateBadge(ctx, caller, source(subject), badge_id, badge)
+      return new Redirect(list(subject), { notice: 'The changes are saved.' })
+    },
+  })
+
+  const removal = form({
+    at: `${at}/:badge_id`,
+    method: 'DELETE',
+    access,
+    input: z.object({ badge_id: rowId() }),
+    async submit({ ctx, subject, input }) {
+      await deleteBadge(ctx, source(subject), input.badge_id)
+      return new Redirect(list(subject), { notice: 'The badge is deleted.' })
+    },
+  })
+
+  return [badgesPage, badgePage, addition, change, removal]
+}
+
+export const projectBadges = badgesOf(ofProject, onProjectSignedIn('manage_project'), (project: ProjectSubject) => ({ project }))
+export const groupBadges = badgesOf(ofGroup, onGroupSignedIn('manage_group'), (group: GroupSubject) => ({ group }))
