@@ -7,8 +7,7 @@ import * as documented from '../../http/documented.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, opt } from '../../http/params.js'
 import type { View } from '../../http/view.js'
-import { pickCommit } from '../../services/issuables/merge-requests/reading/picked.js'
-import { revert } from '../../services/repository/commits/pick.js'
+import { pickCommit, revertCommit } from '../../services/issuables/merge-requests/reading/picked.js'
 
 const input = z.object({ sha: z.string(), branch: documented.filled(), dry_run: opt(bool()) })
 
@@ -46,7 +45,7 @@ export const picks = [
     input,
     output,
     async handler({ ctx, caller, subject, input, view }) {
-      return answer(await revert(ctx, subject, caller, input), subject, view)
+      return answer(await revertCommit(ctx, subject, caller, input), subject, view)
     },
   }),
 ]

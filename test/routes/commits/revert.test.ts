@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
-import { aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { aMergeRequest } from '../../support/merge-requests.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
 
 const t = testApp()
@@ -26,12 +27,12 @@ async function line(given: Parameters<typeof aProject>[1] = {}) {
 }
 
 describe('POST /projects/:id/repository/commits/:sha/revert', () => {
-  it('a commit by the caller with the words of git’s own revert (RE-10)', async () => {
+  it('a commit by the caller that names the reverted one (RE-10)', async () => {
     const { project, bare, changed, merge } = await line()
     const { body } = await revert(project, changed, 'main', project.creator).expect(201)
     expect(body).toMatchObject({
       title: 'Revert "Add b"',
-      message: `Revert "Add b"\n\nThis reverts commit ${changed}.\n`,
+      message: `Revert "Add b"\n\nThis reverts commit ${changed}`,
       parent_ids: [merge],
       author_name: project.creator.name,
       author_email: project.creator.email,
@@ -44,9 +45,9 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
   })
 
   it('a merge against its first parent, a root against nothing, a revert of a revert (RE-10)', async () => {
-    const { project, bare, merge, later, root } = await line()
+    const { project, bare, merge, root } = await line()
     const one = await revert(project, merge, 'main', project.creator).expect(201)
-    expect(one.body.message).toBe(`Revert "Merge side"\n\nThis reverts commit ${merge}, reversing\nchanges made to ${later}.\n`)
+    expect(one.body.message).toBe(`Revert "Merge side"\n\nThis reverts commit ${merge}`)
     expect(bare.git('diff', '--name-status', 'main~1', 'main')).toBe('D\ts\n')
     const two = await revert(project, one.body.id, 'main', project.creator).expect(201)
     expect(two.body.title).toBe('Revert "Revert "Merge side""')
@@ -57,15 +58,35 @@ describe('POST /projects/:id/repository/commits/:sha/revert', () => {
     expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
   })
 
-  it('the whole first line that has text, as git’s own revert takes it (RE-10)', async () => {
+  it('the title of the reverted commit, which is cut if it is long (RE-10, C-2)', async () => {
     const { project, bare, root } = await line()
     const long = `${'word '.repeat(40)}end`
     const [one, blank] = bare.commits(
       { branch: 'x', parents: [root], files: { x: 'x' }, message: `\n\n${long}\nsecond line\n` },
       { branch: 'x', files: { y: 'y' }, message: '' },
     ) as [string, string]
-    expect((await revert(project, blank, 'x', project.creator).expect(201)).body.message).toBe(`Revert ""\n\nThis reverts commit ${blank}.\n`)
-    expect((await revert(project, one, 'x', project.creator).expect(201)).body.message).toBe(`Revert "${long}"\n\nThis reverts commit ${one}.\n`)
+    expect((await revert(project, blank, 'x', project.creator).expect(201)).body.message).toBe(
+      `Revert "--no commit message"\n\nThis reverts commit ${blank}`,
+    )
+    expect((await revert(project, one, 'x', project.creator).expect(201)).body.message).toBe(
+      `Revert "${'word '.repeat(16).trim()}…"\n\nThis reverts commit ${one}`,
+    )
+  })
+
+  it('the merge commit of a merge request names that, for those who see it (RE-10, C-51)', async () => {
+    const reader = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { files: { a: 'a\n' }, developer: reader })
+    const { path, creator } = project
+    await aCommit(t.ctx, project, { b: 'b\n' }, { branch: 'topic', start_branch: 'main', message: 'Add b' })
+    const request = await aMergeRequest(t, { project, source: 'topic', files: null })
+    const { merge_commit_sha: sha } = (await t.api('put', `${request.path}/merge`, creator).expect(200)).body
+    for (const branch of ['one', 'other']) await t.api('post', `${path}/repository/branches`, creator).send({ branch, ref: 'main' }).expect(201)
+    const { body } = await revert(project, sha, 'one', reader).expect(201)
+    expect(body.message).toBe(`Revert "Merge branch 'topic' into 'main'"\n\nThis reverts merge request !1`)
+    const sorry = { message: SORRY.message.replaceAll('commit', 'merge request').replace('more recent merge request', 'more recent commit') }
+    await revert(project, sha, 'one', reader).expect(400, sorry)
+    await t.api('put', path, creator).send({ merge_requests_access_level: 'disabled' }).expect(200)
+    expect((await revert(project, sha, 'other', creator).expect(201)).body.message).toContain(`This reverts commit ${sha}`)
   })
 
   it('a conflict, or nothing left to take back, is refused and changes nothing (RE-10, C-51)', async () => {

@@ -40,22 +40,25 @@ export async function cherryPick(
   })
 }
 
-/** Reverts a commit's changes against its first parent on a branch, with the message of `git revert` (RE-10). */
+/**
+ * Reverts a commit's changes against its first parent on a branch (RE-10). `mergedBy` finds the number of the merge
+ * request that a merge commit has merged, or null if the caller sees none.
+ */
 export async function revert(
   ctx: Context,
   subject: ProjectSubject,
   caller: SignedIn,
   { sha, branch, dry_run: dryRun = false }: PickTarget,
+  mergedBy: (oid: Oid) => Promise<number | null>,
 ): Promise<Commit | null> {
   const reverted = await getCommit(ctx, subject, sha)
-  const [first, ...others] = reverted.parents
-  const merge = others.length > 0 ? `, reversing\nchanges made to ${first}` : ''
-  const subjectLine = reverted.message.replace(/^\s*\n/, '').split('\n', 1)[0] ?? ''
-  return pick(ctx, { subject, caller, branch, dryRun, noun: 'commit' }, 'revert', {
+  const merged = reverted.parents.length > 1 ? await mergedBy(reverted.oid) : null
+  const what = merged === null ? `commit ${reverted.oid}` : `merge request !${merged}`
+  return pick(ctx, { subject, caller, branch, dryRun, noun: merged === null ? 'commit' : 'merge request' }, 'revert', {
     commit: reverted.oid,
     reverse: true,
     author: signatureOf(ctx, caller),
-    message: `Revert "${subjectLine.trimEnd()}"\n\nThis reverts commit ${reverted.oid}${merge}.\n`,
+    message: `Revert "${titleOf(reverted.message)}"\n\nThis reverts ${what}`,
   })
 }
 

@@ -8,13 +8,12 @@ import { opt, orDefault, paging, str } from '../../../http/params.js'
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { listRequestsOfCommit } from '../../../services/issuables/merge-requests/reading/of-commit.js'
-import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
+import { pickCommit, revertCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { type DiscussionRecord, listDiscussions } from '../../../services/notes/list.js'
 import { aboutCommit, type NoteableSubject } from '../../../services/notes/noteables.js'
 import { commitRange, threadAtLine } from '../../../services/notes/positions.js'
 import { checkBody, createNote } from '../../../services/notes/write.js'
 import { createBranch } from '../../../services/repository/branches.js'
-import { revert } from '../../../services/repository/commits/pick.js'
 import { diffOf, getCommit, refsOf } from '../../../services/repository/commits/read.js'
 import { signatureOfCommit } from '../../../services/repository/commits/signature.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
@@ -357,7 +356,7 @@ const pickForm = (kind: keyof typeof PICKS) =>
     input: picked.extend({ sha: str() }),
     on: commitPage,
     async submit({ ctx, caller, subject, input: { sha, start_branch: start, create_merge_request } }) {
-      const pick = kind === 'revert' ? revert : pickCommit
+      const pick = kind === 'revert' ? revertCommit : pickCommit
       const { oid } = await getCommit(ctx, subject, sha)
       const commit = (branch: string, dry_run = false) => pick(ctx, subject, caller, { sha: oid, branch, dry_run })
       if (!create_merge_request) {

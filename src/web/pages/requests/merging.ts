@@ -8,11 +8,10 @@ import { acceptMergeRequest, cancelAutomaticMerge } from '../../../services/issu
 import { startRebase } from '../../../services/issuables/merge-requests/merging/rebase.js'
 import { branchOptions } from '../../../services/issuables/merge-requests/reading/after-merge.js'
 import { isUnrelated } from '../../../services/issuables/merge-requests/reading/contents.js'
-import { pickCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
+import { pickCommit, revertCommit } from '../../../services/issuables/merge-requests/reading/picked.js'
 import { approve, unapprove } from '../../../services/issuables/merge-requests/writing/approvals.js'
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
 import { createBranch, deleteBranch } from '../../../services/repository/branches.js'
-import { revert } from '../../../services/repository/commits/pick.js'
 import { checkVersion } from '../../components/editor/version.js'
 import { shortId } from '../../components/files/code.js'
 import { form, Redirect } from '../../page.js'
@@ -148,7 +147,7 @@ const picking = (kind: 'revert' | 'cherry_pick') =>
       const branch = `${kind === 'revert' ? 'revert' : 'cherry-pick'}-${shortId(sha)}`
       await createBranch(ctx, subject, caller, { branch, ref: target })
       try {
-        await (kind === 'revert' ? revert(ctx, subject, caller, { sha, branch }) : pickCommit(ctx, subject, caller, { sha, branch }))
+        await (kind === 'revert' ? revertCommit(ctx, subject, caller, { sha, branch }) : pickCommit(ctx, subject, caller, { sha, branch }))
       } catch (error) {
         await deleteBranch(ctx, subject, caller, branch)
         throw error
