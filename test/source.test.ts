@@ -46,6 +46,7 @@ describe('the source', () => {
       'hooks/payloads/push',
       'hooks/payloads/releases',
       'ci/auto-cancel',
+      'ci/changes',
       'ci/create',
       'ci/pipelines',
       'ci/target',

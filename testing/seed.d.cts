@@ -110,6 +110,8 @@ export interface SeedProject {
   snippets_access_level?: 'disabled' | 'private' | 'enabled'
   builds_access_level?: 'disabled' | 'private' | 'enabled'
   repository_access_level?: 'disabled' | 'private' | 'enabled'
+  operations_access_level?: 'disabled' | 'private' | 'enabled'
+  analytics_access_level?: 'disabled' | 'private' | 'enabled'
   request_access_enabled?: boolean
   lfs_enabled?: boolean
   ci_config_path?: string

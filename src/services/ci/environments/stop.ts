@@ -85,10 +85,19 @@ export async function stopEnvironment(
 /** Starts the job, or another attempt of it; the id of what runs. Null: it cannot be started. */
 async function startJob(ctx: Context, subject: ProjectSubject, caller: SignedIn, { id, status }: StopJob): Promise<number | null> {
   if (!subject.can('update_build')) return null
-  if (status === 'manual' || status === 'scheduled') return nullOnFailure(playJob(ctx, subject, caller, id, []))
+  if (status === 'manual' || status === 'scheduled') return (await nullOnFailure(playJob(ctx, subject, caller, id, []))) ?? startedMeanwhile(ctx, id)
   // it was skipped, or its turn has not come
   if (status === 'skipped' || status === 'created') return null
   return isComplete(status) ? nullOnFailure(retryJob(ctx, subject, caller, id)) : id
+}
+
+/** The job if another call has started it: the deletion of a branch also closes its merge requests, and each stops the environment. */
+async function startedMeanwhile(ctx: Context, id: number): Promise<number | null> {
+  const [job] = await ctx.db.write
+    .select({ id: commitStatuses.id })
+    .from(commitStatuses)
+    .where(and(eq(commitStatuses.id, id), inArray(commitStatuses.status, ['pending', 'running', 'waiting_for_resource'])))
+  return job?.id ?? null
 }
 
 async function stopAs(ctx: Context, userId: number | null, projectId: number, id: number): Promise<void> {
