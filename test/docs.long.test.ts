@@ -221,7 +221,10 @@ describe('every block of the docs', () => {
       })
     },
     'docs/ci.md': async () => {
-      const [runner, register, environment, pipeline, hook, status, ...none] = blocksOf('docs/ci.md') as [Block, Block, Block, Block, Block, Block]
+      const [runner, trigger, schedule, register, environment, pipeline, hook, status, ...none] = blocksOf('docs/ci.md') as [
+        ...[Block, Block, Block, Block],
+        ...[Block, Block, Block, Block],
+      ]
       expect(none).toEqual([])
       // GitLab Runner is not here
       const [made = ''] = runner.text.split('\n# 2.', 1)
@@ -229,7 +232,18 @@ describe('every block of the docs', () => {
       expect(JSON.parse((await typed(register)).stdout)).toMatchObject({ application_name: 'Woodpecker', secret: expect.any(String) })
       expect(environment.text).toContain('WOODPECKER_GITLAB_CLIENT=<application_id>\n')
       expect(parse(pipeline.text).steps).toHaveLength(1)
-      const here = ({ text, ...block }: Block) => ({ ...block, text: text.replace('team%2Fapp', 'group%2Fproject') })
+      const here = ({ text, ...block }: Block) => ({ ...block, text: text.replaceAll('team%2Fapp', 'group%2Fproject') })
+      const content = 'test: { script: x }'
+      const file = '/projects/group%2Fproject/repository/files/%2Egitlab-ci%2Eyml'
+      await call(service.url, 'POST', file, { branch: 'main', commit_message: 'CI', content })
+      // what the first command answers is what the others need
+      const answers = async ({ text, ...block }: Block, field: string, name: string) => {
+        const [first = '', ...rest] = here({ ...block, text }).text.split(/^(?=# )/m)
+        env[name] = String(JSON.parse((await typed({ ...block, text: first })).stdout)[field])
+        return Promise.all(rest.map(async (line) => JSON.parse((await typed({ ...block, text: line })).stdout)))
+      }
+      expect(await answers(trigger, 'token', 'TRIGGER_TOKEN')).toMatchObject([{ ref: 'main', source: 'trigger' }])
+      expect(await answers(schedule, 'id', 'ID')).toMatchObject([{ key: 'DEEP' }, { message: '201 Created' }])
       env['SECRET'] = 'a secret'
       expect(JSON.parse((await typed(here(hook))).stdout)).toMatchObject({ push_events: true, merge_requests_events: true })
       env['SHA'] = (await call(service.url, 'GET', '/projects/group%2Fproject/repository/commits/main'))?.body.id

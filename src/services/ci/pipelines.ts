@@ -65,14 +65,19 @@ export interface PipelineSelector {
 export const shapeOf = ({ sha, ref, id }: PipelineSelector) => ({ sha: sha !== null, ref: ref !== null, id: id !== null })
 export type PipelineShape = ReturnType<typeof shapeOf>
 
-/** SQL condition for a selector, with placeholders for its parts. */
-export const matchesSelector = ({ sha, ref, id }: PipelineShape): SQL =>
-  and(
+/**
+ * SQL condition for a selector, with placeholders for its parts: of several pipelines of a commit and ref the newest, as
+ * one may be run again, on a schedule or by a trigger.
+ */
+export function matchesSelector({ sha, ref, id }: PipelineShape): SQL {
+  const given = and(
     ofProject,
     sha ? eq(pipelines.sha, sql.placeholder('sha')) : undefined,
     ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
-    id ? eq(pipelines.id, sql.placeholder('id')) : undefined,
-  ) as SQL
+  )
+  if (id) return and(given, eq(pipelines.id, sql.placeholder('id'))) as SQL
+  return sql`${pipelines.id} = (select max(${pipelines.id}) from ${pipelines} where ${and(given, isNoChild, isOfRef)})`
+}
 
 const lock = batchStatement('lock a pipeline', (db, shape: PipelineShape) =>
   db.select({ id: pipelines.id }).from(pipelines).where(matchesSelector(shape)).for('no key update'),

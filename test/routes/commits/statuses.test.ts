@@ -414,6 +414,22 @@ describe('POST /projects/:id/statuses/:sha', () => {
     expect(await rowsOf(project)).toEqual(before)
   })
 
+  it('of several pipelines of a commit and ref the newest has it (ST-13)', async () => {
+    const project = await aProject(t.ctx, { files: { '.gitlab-ci.yml': 'job: { script: x }' } })
+    await t.ctx.jobs.drain()
+    const run = async () => (await t.api('post', `${project.path}/pipeline`, project.creator).send({ ref: 'main' }).expect(201)).body.id
+    const [first, second] = [await run(), await run()]
+    const commit = tipOf(project)
+    const { body } = await post(project, commit, project.creator, { state: 'running', ref: 'main', name: 'ci' }).expect(201)
+    expect(body.pipeline_id).toBe(second)
+    expect((await post(project, commit, project.creator, { state: 'success', ref: 'main', name: 'ci' }).expect(201)).body).toMatchObject({
+      id: body.id,
+    })
+    expect((await post(project, commit, project.creator, { state: 'success', name: 'ci', pipeline_id: first }).expect(201)).body.pipeline_id).toBe(
+      first,
+    )
+  })
+
   it('pipeline_id names the pipeline, and brings its ref along (X-11, PL-1)', async () => {
     const { commit, say } = await aBuilt()
     const { body: first } = await say({ state: 'success', ref: 'topic' }).expect(201)
