@@ -70,6 +70,7 @@ async function makeProject(): Promise<TestProject> {
   await say('/releases', { tag_name: 'v1', name: 'one', description: 'one' })
   await say(`/statuses/${sha}`, { state: 'running', name: 'test', ref: 'topic' })
   await say('/hooks', { url: 'https://hooks.example/' })
+  await say('/badges', { link_url: 'https://badges.example/', image_url: 'https://badges.example/one.svg' })
   await say('/variables', { key: 'ONE', value: 'one' })
   await say('/triggers', { description: 'one' })
   const schedule = { description: 'one', ref: 'main', cron: '0 4 * * *' }
@@ -256,6 +257,8 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   full_path: fullPath,
   'link[url]': 'https://links.example/',
   'hook[url]': 'https://hooks.example/',
+  'badge[link_url]': 'https://badges.example/',
+  'badge[image_url]': 'https://badges.example/one.svg',
   'share[group]': group,
   'project[namespace]': group,
   'deploy_key[key]': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl one',
