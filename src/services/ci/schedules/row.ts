@@ -4,7 +4,7 @@ import { fullPathOf, type Project, type ProjectSubject } from '../../../access/r
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { pipelineSchedules } from '../../../db/schema/index.js'
-import { notFound } from '../../../failures.js'
+import { forbidden, notFound } from '../../../failures.js'
 import { type AuditAction, audit } from '../../core/audit.js'
 
 export type Schedule = typeof pipelineSchedules.$inferSelect
@@ -27,6 +27,19 @@ export async function scheduleOf(ctx: Context, subject: ProjectSubject, id: numb
   const [found] = await ctx.db.write.select().from(pipelineSchedules).where(ofProject(subject, id))
   if (!found) throw missingSchedule()
   return found
+}
+
+/** The same; 403 if the caller may not do with it what `may` says. */
+export async function scheduleFor(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  id: number,
+  may: typeof mayUpdate | typeof mayAdmin,
+): Promise<Schedule> {
+  const schedule = await scheduleOf(ctx, subject, id)
+  if (!may(subject, caller, schedule)) throw forbidden()
+  return schedule
 }
 
 /** Records what was done with a schedule of a project. */

@@ -7,7 +7,7 @@ import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../..
 import { onlyRow } from '../../../db/only-row.js'
 import { pipelineSchedules, users } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
-import { forbidden, invalidRecord } from '../../../failures.js'
+import { invalidRecord } from '../../../failures.js'
 import { cronFault, cronLine, cronZoneFault, nextRun } from '../../../rules/ci/cron.js'
 import { lengthOf, tooLong } from '../../../rules/path.js'
 import { changesOf } from '../../core/audit.js'
@@ -17,7 +17,7 @@ import { type Page, type Paging, pageFrom } from '../../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../../identity/user-ref.js'
 import { lastOfSchedules, type PipelineBasicRecord } from '../pipelines.js'
 import { keysFault } from '../variables.js'
-import { auditSchedule, mayAdmin, mayUpdate, missingSchedule, ofProject, type Schedule, scheduleOf } from './row.js'
+import { auditSchedule, mayAdmin, mayUpdate, missingSchedule, ofProject, type Schedule, scheduleFor } from './row.js'
 import { insertVariables, type NewScheduleVariable, type ScheduleVariable, scheduleVariables } from './variables.js'
 
 export interface ScheduleRecord {
@@ -134,8 +134,7 @@ export async function updateSchedule(
   id: number,
   given: { [Name in keyof ScheduleAttributes]?: ScheduleAttributes[Name] | undefined },
 ): Promise<ScheduleDetails> {
-  const before = await scheduleOf(ctx, subject, id)
-  if (!mayUpdate(subject, caller, before)) throw forbidden()
+  const before = await scheduleFor(ctx, caller, subject, id, mayUpdate)
   const now = ctx.now()
   const attributes = {
     description: given.description ?? before.description,
@@ -160,8 +159,7 @@ export async function updateSchedule(
 
 /** Makes the caller the owner of a schedule, as whom its pipelines are made from now on. */
 export async function takeSchedule(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<ScheduleDetails> {
-  const schedule = await scheduleOf(ctx, subject, id)
-  if (!mayAdmin(subject, caller, schedule)) throw forbidden()
+  const schedule = await scheduleFor(ctx, caller, subject, id, mayAdmin)
   if (schedule.owner_id !== caller.user.id)
     await ctx.db.transaction(async (tx) => {
       await tx.update(pipelineSchedules).set({ owner_id: caller.user.id, updated_at: ctx.now() }).where(ofProject(subject, id))
@@ -171,8 +169,7 @@ export async function takeSchedule(ctx: Context, caller: SignedIn, subject: Proj
 }
 
 export async function deleteSchedule(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<void> {
-  const schedule = await scheduleOf(ctx, subject, id)
-  if (!mayAdmin(subject, caller, schedule)) throw forbidden()
+  const schedule = await scheduleFor(ctx, caller, subject, id, mayAdmin)
   await ctx.db.transaction(async (tx) => {
     await tx.delete(pipelineSchedules).where(ofProject(subject, id))
     await auditSchedule(ctx, tx, subject.project, 'schedule_deleted', { schedule_id: id, description: schedule.description })

@@ -5,12 +5,12 @@ import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { pipelineScheduleVariables } from '../../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../../db/unique-violation.js'
-import { forbidden, invalidRecord, notFound } from '../../../failures.js'
+import { invalidRecord, notFound } from '../../../failures.js'
 import { lengthOf, tooLong } from '../../../rules/path.js'
 import { lockName } from '../../core/lock-name.js'
 import { unsealed } from '../../core/unsealed.js'
 import { VARIABLE_KEY } from '../variables.js'
-import { auditSchedule, mayAdmin, mayUpdate, scheduleOf } from './row.js'
+import { auditSchedule, mayAdmin, mayUpdate, scheduleFor } from './row.js'
 
 /** A variable of the pipelines of a schedule; the value is null where it cannot be decrypted any more. */
 export interface ScheduleVariable {
@@ -74,8 +74,7 @@ export async function createScheduleVariable(
   id: number,
   given: NewScheduleVariable,
 ): Promise<ScheduleVariable> {
-  const schedule = await scheduleOf(ctx, subject, id)
-  if (!mayUpdate(subject, caller, schedule)) throw forbidden()
+  await scheduleFor(ctx, caller, subject, id, mayUpdate)
   await ctx.db.transaction(async (tx) => {
     await lockName(tx, `schedules of project ${subject.project.id}`)
     await insertVariables(ctx, tx, id, [given])
@@ -94,8 +93,7 @@ export async function getScheduleVariable(
   id: number,
   key: string,
 ): Promise<ScheduleVariable> {
-  const schedule = await scheduleOf(ctx, subject, id)
-  if (!mayAdmin(subject, caller, schedule)) throw forbidden()
+  await scheduleFor(ctx, caller, subject, id, mayAdmin)
   const found = (await scheduleVariables(ctx, id)).find((each) => each.key === key)
   if (!found) throw missing()
   return found
@@ -108,8 +106,7 @@ export async function updateScheduleVariable(
   id: number,
   { key, value, file }: { key: string; value?: string | undefined; file?: boolean | undefined },
 ): Promise<ScheduleVariable> {
-  const schedule = await scheduleOf(ctx, subject, id)
-  if (!mayUpdate(subject, caller, schedule)) throw forbidden()
+  await scheduleFor(ctx, caller, subject, id, mayUpdate)
   if (value !== undefined) check({ key: 'x', value })
   const columns = {
     ...(value !== undefined && { sealed: ctx.encryption.seal(value, scheduleVariablePurpose(id, key)) }),
@@ -131,8 +128,7 @@ export async function deleteScheduleVariable(
   id: number,
   key: string,
 ): Promise<ScheduleVariable> {
-  const schedule = await scheduleOf(ctx, subject, id)
-  if (!mayAdmin(subject, caller, schedule)) throw forbidden()
+  await scheduleFor(ctx, caller, subject, id, mayAdmin)
   return ctx.db.transaction(async (tx) => {
     const [gone] = await tx.delete(pipelineScheduleVariables).where(byKey(id, key)).returning()
     if (!gone) throw missing()
