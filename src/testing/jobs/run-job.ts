@@ -101,8 +101,9 @@ async function begin(world: World, run: JobRun): Promise<{ id: number; variables
 /** The newest job of a name, or the one with an id. */
 async function findJob(world: World, { project, job }: JobRun): Promise<{ id: number; status: string } | undefined> {
   const path = `/projects/${encodeURIComponent(project)}/jobs?per_page=100`
-  const jobs = (await new Seeder(world).call({ at: 'project', method: 'GET', path })) as unknown as { id: number; name: string; status: string }[]
-  return jobs.find(({ id, name }) => (typeof job === 'number' ? id === job : name === job))
+  const jobs = await new Seeder(world).list({ at: 'project', path })
+  const found = jobs.find(({ id, name }) => (typeof job === 'number' ? id === job : name === job))
+  return found && { id: found.id, status: String(found['status']) }
 }
 
 /** The runner of the instance as which jobs are taken. */

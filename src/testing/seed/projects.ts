@@ -70,8 +70,8 @@ async function createProject(seeder: Seeder, project: SeedProject, at: string): 
 async function usernameOfNamespace(seeder: Seeder, at: string, namespace: string): Promise<string | null> {
   if (namespace.includes('/') || seeder.groups.has(namespace.toLowerCase())) return null
   if (seeder.users.has(namespace.toLowerCase())) return namespace
-  const found = await seeder.call({ at, method: 'GET', path: `/users?username=${encodeURIComponent(namespace)}` })
-  return (found as unknown as unknown[]).length > 0 ? namespace : null
+  const found = await seeder.list({ at, path: `/users?username=${encodeURIComponent(namespace)}` })
+  return found.length > 0 ? namespace : null
 }
 
 /** Creates the repository with its tags, releases, and protected branches and tags. */

@@ -76,6 +76,11 @@ export class Seeder {
     throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonOf(answer.payload)}`)
   }
 
+  /** Calls a list of the API. */
+  async list(call: Omit<Call, 'method' | 'nullOn'>): Promise<ApiObject[]> {
+    return (await this.call({ ...call, method: 'GET' })) as unknown as ApiObject[]
+  }
+
   /** A user as the caller of services. */
   async caller(at: string, username: string): Promise<SignedIn> {
     const id = await this.user(at, username)
@@ -88,8 +93,7 @@ export class Seeder {
   async user(at: string, username: string): Promise<number> {
     const known = this.users.get(username.toLowerCase())
     if (known !== undefined) return known
-    const found = await this.call({ at, method: 'GET', path: `/users?username=${encodeURIComponent(username)}` })
-    const [user] = found as unknown as ApiObject[]
+    const [user] = await this.list({ at, path: `/users?username=${encodeURIComponent(username)}` })
     if (!user) throw seedFault(at, `there is no user ${username}`)
     this.users.set(username.toLowerCase(), user.id)
     return user.id
