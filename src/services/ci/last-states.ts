@@ -7,8 +7,7 @@ import { pipelines, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { loadProjects, type ProjectRecord } from '../projects/load.js'
-import { isOfRef } from './merge-requests/heads.js'
-import { isNoChild } from './pipelines.js'
+import { isNoChild, isOfRef } from './merge-requests/heads.js'
 
 /** The newest pipelines of a project among which that of its default branch is looked for; older ones are not shown. */
 const MAX_LOOKED_AT = 100

@@ -20,7 +20,7 @@ import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { cancelAll } from './builds/cancel.js'
 import { changeJobs } from './builds/change.js'
-import { becomeHead, isOfRef } from './merge-requests/heads.js'
+import { becomeHead, isNoChild, isOfRef } from './merge-requests/heads.js'
 import { promptGroups } from './resource-groups/groups.js'
 import { mayRunOn } from './target.js'
 import { pipelineVariablesOf } from './variables.js'
@@ -50,8 +50,6 @@ export interface PipelineRecord extends PipelineBasicRecord {
 }
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
-/** Lists, and what is the newest, leave out child pipelines (CI-307). */
-export const isNoChild = sql`${pipelines.source} <> 'parent_pipeline'`
 
 /** Selects a pipeline by commit and ref, or by its id, which must then match the commit and ref if these are given. */
 export interface PipelineSelector {

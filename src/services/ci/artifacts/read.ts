@@ -9,6 +9,7 @@ import { artifacts, commitStatuses, pipelines } from '../../../db/schema/index.j
 import { notFound, nullOnFailure, refused } from '../../../failures.js'
 import type { ObjectStore } from '../../../lib/files/object-store.js'
 import { runningByToken } from '../builds/running.js'
+import { isNoChild, isOfRef } from '../merge-requests/heads.js'
 
 export type Artifact = typeof artifacts.$inferSelect
 
@@ -41,7 +42,7 @@ export async function archiveNamed(ctx: Context, project: number, name: string, 
 
 /** The archive of a job by its name in the newest pipeline of a branch or tag that succeeded (CI-132). */
 export async function latestArchive(ctx: Context, { project }: ProjectSubject, ref: string, name: string): Promise<Artifact> {
-  const newest = sql`(select q.id from ${pipelines} q where q.project_id = ${project.id} and q.ref = ${ref} and q.status = 'success' and q.source <> 'parent_pipeline' and (q.source <> 'merge_request_event' or q.ref like 'refs/merge-requests/%') order by q.id desc limit 1)`
+  const newest = sql`(select max(${pipelines.id}) from ${pipelines} where ${and(eq(pipelines.project_id, project.id), eq(pipelines.ref, ref), eq(pipelines.status, 'success'), isNoChild, isOfRef)})`
   const found = await archiveNamed(ctx, project.id, name, eq(commitStatuses.pipeline_id, newest))
   if (!found) throw notFound()
   return found

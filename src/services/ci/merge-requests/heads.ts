@@ -2,6 +2,8 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Transaction } from '../../../db/client.js'
 import { mergeRequestPipelines, mergeRequests, pipelines } from '../../../db/schema/index.js'
 
+/** Lists, and what is the newest, leave out child pipelines (CI-307). */
+export const isNoChild = sql`${pipelines.source} <> 'parent_pipeline'`
 /** A pipeline for a merge request, not for the branch whose name it may have (CI-205). */
 const isOfRequest = sql`${pipelines.source} = 'merge_request_event'`
 /** Of the pipelines with the name of a branch those of the branch: merge requests of forks have pipelines with it too. */

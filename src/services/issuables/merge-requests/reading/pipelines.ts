@@ -8,7 +8,8 @@ import { mergeRequestCommits, mergeRequestPipelines, pipelines } from '../../../
 import { statement } from '../../../../db/statement.js'
 import { forbidden } from '../../../../failures.js'
 import type { Keyset } from '../../../../lib/keyset.js'
-import { basicColumns, isNoChild, type PipelineBasicRecord } from '../../../ci/pipelines.js'
+import { isNoChild } from '../../../ci/merge-requests/heads.js'
+import { basicColumns, type PipelineBasicRecord } from '../../../ci/pipelines.js'
 import { afterRow, type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { sourceOf } from './load.js'
 
