@@ -17,6 +17,35 @@ since tag: { script: x, rules: [{ changes: { paths: [src/*], compare_to: v1 } }]
 const branch = async (project: TestProject, name: string, ref: string) =>
   t.api('post', `${project.path}/repository/branches?branch=${name}&ref=${ref}`, project.creator).expect(201)
 
+describe('changes in rules of includes (CI-4)', () => {
+  it('are about what the push has changed, or the branch', async () => {
+    const { project } = await withCi(`
+include:
+  - { local: docs.yml, rules: [{ changes: [docs/*] }] }
+  - { local: code.yml, rules: [{ changes: { paths: [src/*], compare_to: main } }] }
+always: { script: x }
+`)
+    await push(project, { 'docs.yml': 'docs: { script: x }', 'code.yml': 'code: { script: x }' }, 'files')
+    expect(await states(project)).toEqual(['pending', 'always pending'])
+    await push(project, { 'src/a.c': 'a' }, 'code', 'topic')
+    const actions = [{ action: 'create', file_path: 'docs/a.md', content: 'a' }]
+    await t.api('post', `${project.path}/repository/commits`, project.creator).send({ branch: 'topic', commit_message: 'docs', actions }).expect(201)
+    await t.ctx.jobs.drain()
+    expect(await states(project)).toEqual(['pending', 'docs pending', 'code pending', 'always pending'])
+    // a check knows of no push, and main is as main
+    expect((await get(project, '/ci/lint?dry_run=true&include_jobs=true')).jobs.map((each: { name: string }) => each.name)).toEqual([
+      'docs',
+      'always',
+    ])
+  })
+
+  it('fail the pipeline where the ref to compare with does not exist', async () => {
+    const { project } = await withCi('include: { local: a.yml, rules: [{ changes: { paths: [a], compare_to: old } }] }\nalways: { script: x }')
+    const [{ id }] = await get(project, '/pipelines')
+    expect(await get(project, `/pipelines/${id}`)).toMatchObject({ status: 'failed', yaml_errors: 'rules:changes:compare_to is not a valid ref' })
+  })
+})
+
 describe('changes: compare_to', () => {
   it('compares the commit with its merge base with a ref, whatever the push has changed (CI-261)', async () => {
     const { project } = await withCi(COMPARING)

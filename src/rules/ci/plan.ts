@@ -2,6 +2,7 @@ import { circleOf } from './check-jobs.js'
 import { Conditions } from './conditions.js'
 import { isInScope } from './environment-scope.js'
 import { expandEach, expandVariables, valuesOf } from './expand-variables.js'
+import { NO_COMPARE_TO } from './includes/failures.js'
 import { countOf, type Instance, instancesOf, isAmong, selectionFor, variablesOf } from './instances.js'
 import { MAX_ERRORS, MAX_JOBS, MAX_NEEDS } from './limits.js'
 import { areSatisfied } from './policies.js'
@@ -57,7 +58,7 @@ class Planning {
         const known = context.changed_paths_since ?? {}
         const paths = Object.hasOwn(known, compareTo) ? known[compareTo] : undefined
         if (paths === undefined) throw new UnknownChanges(compareTo)
-        if (paths === false) throw new ConfigFault('rules:changes:compare_to is not a valid ref')
+        if (paths === false) throw new ConfigFault(NO_COMPARE_TO)
         return paths
       },
       tree: () => context.tree,

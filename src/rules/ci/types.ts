@@ -49,9 +49,14 @@ export type IncludeRequest =
   | { kind: 'template'; name: string; from: Origin | null }
   /** All paths of files of a tree; the text of the answer has one a line. */
   | { kind: 'list'; from: Origin | null }
+  /** The paths that the pipeline is about, one a line, for `changes`; since the merge base with a ref if there is one. */
+  | { kind: 'changes'; compare_to: string | null; from: null }
 
-/** `origin`: where the text stands, if it is in another project. A failure is a whole sentence (`includes/failures.ts`). */
-export type IncludeAnswer = { text: string; origin?: Origin | null } | { failure: string }
+/**
+ * `origin`: where the text stands, if it is in another project. A failure is a whole sentence (`includes/failures.ts`).
+ * `incomparable`: there is nothing to compare with, and `changes` holds.
+ */
+export type IncludeAnswer = { text: string; origin?: Origin | null } | { failure: string } | { incomparable: true }
 
 /** Answers all requests of a round, in their order. What a caller may not read is a failure. */
 export type IncludeResolver = (requests: IncludeRequest[]) => Promise<IncludeAnswer[]>
@@ -65,8 +70,6 @@ export interface CompileContext {
   inputs?: Record<string, InputValue>
   /** Where the file stands, if not in the project of the pipeline. */
   origin?: Origin | null
-  /** Paths that differ, for `changes` in rules of includes; null or absent: there is nothing to compare with. */
-  changed_paths?: string[] | null
   /** What the answer should have beside the jobs: `merged_yaml` costs time. */
   wants_merged_yaml?: boolean
 }

@@ -18,7 +18,7 @@ import { repositoryOf } from '../repository/repositories.js'
 import { cancelRedundant } from './auto-cancel.js'
 import { type ChildConfig, withFiles } from './bridges/config.js'
 import { advance, lockJobs } from './builds/advance.js'
-import { changedPaths, planWithChanges } from './changes.js'
+import { comparisonOf, planWithChanges } from './changes.js'
 import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
@@ -88,16 +88,16 @@ async function planFor(
   const { user } = caller
   const predefined = predefinedVariables(ctx, { ...given, ...requests, project, commit, user, pipeline: null, protected: isProtected })
   const overriding = [...(await storedVariables(ctx, project, isProtected)), ...given.variables]
-  const resolver = includeResolver(ctx, caller, own)
+  // of a merge request since the merge base with the target branch (CI-209)
+  const changed = comparisonOf(ctx, own, requests.request ? requests.request.base : given.before_sha)
+  const resolver = includeResolver(ctx, caller, own, changed)
   const compiled = await ctx.cpu.ci.compile(
     text,
     { variables: [...predefined, ...overriding], ...(given.inputs && { inputs: given.inputs }) },
     given.config ? withFiles(given.config.files, resolver) : resolver,
   )
   if (compiled.errors.length > 0) return { compiled, plan: null, errors: compiled.errors, nothing: false }
-  // of a merge request the merge base of the target branch (CI-209)
-  const from = requests.request ? requests.request.base : given.before_sha
-  const planned = await planWithChanges(ctx, own, compiled, {
+  const planned = await planWithChanges(ctx, changed, compiled, {
     source: given.source,
     ref: given.ref,
     is_tag: given.tag,
@@ -105,7 +105,6 @@ async function planFor(
     project_path: `${project.namespace.full_path}/${project.path}`,
     predefined,
     overriding,
-    changed_paths: compiled.reads.changes ? await changedPaths(ctx, project, { from, sha: given.sha }) : null,
     tree: compiled.reads.exists ? await pathsOf(ctx, own) : null,
   })
   const errors = planned.errors.length > 0 ? planned.errors : planned.jobs.flatMap(jobFaults)

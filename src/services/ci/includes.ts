@@ -30,6 +30,12 @@ export interface OwnFiles {
   commit: Oid
 }
 
+/**
+ * What the commit of a pipeline changes, as usual (null) or since its merge base with a ref. Null: there is nothing to
+ * compare with. False: the ref does not exist.
+ */
+export type Comparison = (compareTo: string | null) => Promise<string[] | null | false>
+
 interface Files extends OwnFiles {
   /** For messages: null in the project itself. */
   origin: Origin | null
@@ -37,9 +43,10 @@ interface Files extends OwnFiles {
 
 /**
  * Answers what a configuration includes, with what the caller may read at this moment (CI-60): own files, those of other
- * projects, templates of this server, and files at public addresses. `own` is null where there is no project.
+ * projects, templates of this server, and files at public addresses; and what the pipeline is about, for their rules.
+ * `own` is null where there is no project.
  */
-export function includeResolver(ctx: Context, caller: Pick<Caller, 'user'>, own: OwnFiles | null): IncludeResolver {
+export function includeResolver(ctx: Context, caller: Pick<Caller, 'user'>, own: OwnFiles | null, changed: Comparison): IncludeResolver {
   const signal = AbortSignal.timeout(MAX_INCLUDE_TIME)
   const projects = new Map<string, Promise<Files | string>>()
 
@@ -82,6 +89,11 @@ export function includeResolver(ctx: Context, caller: Pick<Caller, 'user'>, own:
       case 'list': {
         const files = await originFiles(request.from)
         return { text: files === null || typeof files === 'string' ? '' : (await pathsOf(ctx, files)).join('\n') }
+      }
+      case 'changes': {
+        const paths = await changed(request.compare_to)
+        if (paths === false) return { failure: failures.NO_COMPARE_TO }
+        return paths === null ? { incomparable: true } : { text: paths.join('\n') }
       }
     }
   }

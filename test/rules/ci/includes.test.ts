@@ -62,8 +62,8 @@ include:
 other: {script: x}
 `
     const names = async (context: object) => (await compileWith(text, files, context)).jobs.map((each) => each.name)
-    expect(await names({ changed_paths: ['docs/x'] })).toEqual(['other'])
-    expect(await names({ variables: variables({ A: '1' }), changed_paths: ['src/x'] })).toEqual(['job', 'b', 'other'])
+    expect(await names({ changed: ['docs/x'] })).toEqual(['other'])
+    expect(await names({ variables: variables({ A: '1' }), changed: ['src/x'] })).toEqual(['job', 'b', 'other'])
   })
 
   it('a kind that is not done here is no fault where its rules do not want it', async () => {

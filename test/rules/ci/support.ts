@@ -11,13 +11,14 @@ export const variables = (values: Record<string, string>): Variable[] => Object.
 export async function compileWith(
   text: string,
   files: Files = {},
-  context: Partial<CompileContext> = {},
+  { changed = null, ...context }: Partial<CompileContext> & { changed?: string[] | null } = {},
 ): Promise<CompiledConfig & { rounds: IncludeRequest[][] }> {
   const rounds: IncludeRequest[][] = []
   const compiled = await compile(text, { variables: [], wants_merged_yaml: true, ...context }, async (requests) => {
     rounds.push(requests)
     return requests.map((request) => {
       const at = request.from ? `${request.from.project}:` : ''
+      if (request.kind === 'changes') return changed ? { text: changed.join('\n') } : { incomparable: true }
       if (request.kind === 'list') return { text: Object.keys(files).join('\n') }
       if (request.kind === 'local') return answer(files[`${at}${request.path}`], `Local file \`${request.path}\` does not exist!`)
       if (request.kind === 'remote')

@@ -14,5 +14,6 @@ export const remoteFailure = (url: string) => `Remote file \`${url}\` could not 
 export const remoteRefused = (url: string) => `Remote file \`${url}\` is not allowed to be fetched by this server!`
 export const badAddress = (url: string) => `Remote file \`${url}\` does not have a valid address!`
 export const noOwnProject = (path: string) => `Local file \`${path}\` does not have project!`
+export const NO_COMPARE_TO = 'rules:changes:compare_to is not a valid ref'
 /** As for the file itself. */
 export const TOO_LARGE = 'The YAML file is too large: at most 1 MB is read'

@@ -60,14 +60,23 @@ export function loadAll(text: string, context: CompileContext, round: Round): Lo
   }
   const isWanted = ({ rules }: Include, origin: Origin | null): boolean => {
     if (!rules) return true
-    if (rules.some((rule) => rule.exists) && !ask({ kind: 'list', from: origin })) return false
-    const conditions = new Conditions({ changedPaths: () => context.changed_paths ?? null, tree: () => listed(origin) })
+    let asks = false
+    const paths = (request: IncludeRequest): string[] | null => {
+      asks ||= !ask(request)
+      return pathsOf(request)
+    }
+    const conditions = new Conditions({
+      changedPaths: (compareTo) => paths({ kind: 'changes', compare_to: compareTo, from: null }),
+      tree: () => paths({ kind: 'list', from: origin }),
+    })
     const rule = conditions.firstOf(rules, context.variables)
-    return rule !== null && rule.when !== 'never'
+    return !asks && rule !== null && rule.when !== 'never'
   }
-  const listed = (origin: Origin | null): string[] | null => {
-    const answer = ask({ kind: 'list', from: origin })
-    return answer && 'text' in answer ? answer.text.split('\n') : null
+  /** Null: it is not known yet, or there is nothing to compare with. */
+  const pathsOf = (request: IncludeRequest): string[] | null => {
+    const answer = ask(request)
+    if (answer && 'failure' in answer) throw new ConfigFault(answer.failure)
+    return answer && 'text' in answer ? answer.text.split('\n').filter((each) => each !== '') : null
   }
   const filesOf = (request: IncludeRequest, inputs: Record<string, InputValue>): Config[] => {
     const expanded = expandRequest(request, context)
@@ -75,7 +84,7 @@ export function loadAll(text: string, context: CompileContext, round: Round): Lo
     return requests.flatMap((each) => fileOf(each, inputs) ?? [])
   }
   const matching = (request: IncludeRequest & { kind: 'local' }): IncludeRequest[] => {
-    const paths = listed(request.from)
+    const paths = pathsOf({ kind: 'list', from: request.from })
     return paths ? pathsThatMatch(request.path, paths).map((path) => ({ ...request, path })) : []
   }
   const fileOf = (request: IncludeRequest, inputs: Record<string, InputValue>): Config | null => {
@@ -87,6 +96,7 @@ export function loadAll(text: string, context: CompileContext, round: Round): Lo
     const answer = ask(request)
     if (!answer) return null
     if ('failure' in answer) throw new IncludeFault(answer.failure)
+    if (!('text' in answer)) return null
     try {
       return loadFile(answer.text, answer.origin === undefined ? request.from : answer.origin, inputs)
     } catch (error) {
@@ -115,7 +125,7 @@ function expandRequest(request: IncludeRequest, { variables }: CompileContext): 
       return { ...request, url: expand(request.url) }
     case 'template':
       return { ...request, name: expand(request.name) }
-    case 'list':
+    default:
       return request
   }
 }
@@ -123,5 +133,5 @@ function expandRequest(request: IncludeRequest, { variables }: CompileContext): 
 function nameOf(request: IncludeRequest): string {
   if (request.kind === 'remote') return request.url
   if (request.kind === 'template') return request.name
-  return request.kind === 'list' ? '' : request.path
+  return request.kind === 'local' || request.kind === 'project' ? request.path : ''
 }
