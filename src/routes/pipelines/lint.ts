@@ -6,7 +6,7 @@ import { bool, opt, str } from '../../http/params.js'
 import { lintForProject, lintOfProject, lintText } from '../../services/ci/lint.js'
 
 const content = str()
-const dryRun = { dry_run: opt(bool()), ref: opt(str()) }
+const dryRun = { dry_run: opt(bool()), ref: opt(str()), include_jobs: opt(bool()) }
 
 /** Checks of `.gitlab-ci.yml` (CI-61, CI-62). */
 export const lint = [

@@ -236,6 +236,7 @@ export const PLACES: Record<string, string> = {
   'CI lint: content': 'The configuration, as of a `.gitlab-ci.yml`.',
   'CI lint: include_merged_yaml': 'Return also the configuration with everything that it includes.',
   'CI lint: dry_run': 'Check also whether there would be a pipeline for `ref`.',
+  'CI lint: include_jobs': 'Return also the jobs of the configuration, or with `dry_run` those of the pipeline.',
   'CI lint: ref': 'The branch or tag of a dry run; by default the default branch.',
   'CI lint: sha': 'The revision whose configuration is checked; by default the default branch.',
   'Pipelines and jobs: sha': 'Return only pipelines of this commit.',

@@ -94,6 +94,29 @@ describe('/projects/:id/ci/lint (CI-62)', () => {
     expect(await ofProject({ content: 'a: {script: x, rules: [{exists: [ci/*.yml]}]}', dry_run: true })).toMatchObject({ valid: true })
   })
 
+  it('lists jobs with include_jobs', async () => {
+    const content = `
+default: { before_script: [prepare] }
+build: { script: make, tags: [linux], only: { refs: [main], changes: [src/*] }, after_script: [clean], environment: web }
+test: { stage: deploy, script: [a, b], needs: [{ job: build, artifacts: false }], when: manual, rules: [{ if: $CI_COMMIT_TAG }, { when: delayed, start_in: 1 day }] }
+`
+    const build = {
+      ...{ name: 'build', stage: 'test', before_script: ['prepare'], script: ['make'], after_script: ['clean'], tag_list: ['linux'] },
+      ...{ environment: 'web', when: 'on_success', allow_failure: false },
+    }
+    const test = {
+      ...{ name: 'test', stage: 'deploy', before_script: ['prepare'], script: ['a', 'b'], after_script: [], tag_list: [] },
+      ...{ environment: null, when: 'manual', allow_failure: true },
+    }
+    expect((await ofProject({ content, include_jobs: true })).jobs).toEqual([
+      { ...build, only: { refs: ['main'], changes: ['src/*'] }, except: null, needs: null },
+      { ...test, only: null, except: null, needs: [{ name: 'build', artifacts: false, optional: false }] },
+    ])
+    expect((await ofProject({ content, include_jobs: true, dry_run: true })).jobs).toEqual([build, { ...test, when: 'delayed' }])
+    expect(await ofProject({ content: 'a: {}', include_jobs: true })).toMatchObject({ valid: false, jobs: [] })
+    expect((await get('?include_jobs=true').expect(200)).body.jobs).toMatchObject([{ name: 'test', script: ['make test'] }, { name: 'build' }])
+  })
+
   it('is for developers, and for those who may download the code', async () => {
     const stranger = await aUser(t.ctx)
     await t.api('get', `${project.path}/ci/lint`, stranger).expect(404)
