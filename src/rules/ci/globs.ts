@@ -1,5 +1,7 @@
 import { Minimatch } from 'minimatch'
+import { RE2JS } from 're2js'
 import { MAX_COMPARISONS } from './limits.js'
+import { compilePattern } from './regex.js'
 
 /** Longer patterns, and those with more alternatives, match nothing. */
 const MAX_LENGTH = 1_000
@@ -19,11 +21,11 @@ export function anyMatches(patterns: readonly string[], paths: readonly string[]
   return paths.some((path) => matchers.some((each) => each.match(path)))
 }
 
-/** The paths that a pattern names, as `local` includes have it: there `**` is any number of folders. */
+/** The paths that a `local` include names: there `**` is any text, `*` any text without a slash, and all else itself. */
 export function pathsThatMatch(pattern: string, paths: readonly string[]): string[] {
-  if (pattern.length > MAX_LENGTH) return []
-  const matcher = new Minimatch(pattern, OPTIONS)
-  return paths.filter((path) => matcher.match(path))
+  const parts = pattern.split(/(\*\*|\*)/).map((each) => (each === '**' ? '.*' : each === '*' ? '[^/]*' : RE2JS.quote(each)))
+  const expression = compilePattern(parts.join(''), 's')
+  return expression ? paths.filter((path) => expression.matches(path)) : []
 }
 
 function asMinimatch(glob: string): string {

@@ -48,9 +48,14 @@ include:
   })
 
   it('patterns take the files of the tree', async () => {
-    const files = { 'ci/a.yml': 'a: {script: a}', 'ci/sub/b.yml': 'b: {script: b}', 'ci/c.txt': '' }
-    expect((await compileWith('include: ci/*.yml', files)).jobs.map((each) => each.name)).toEqual(['a'])
-    expect((await compileWith('include: ci/**/*.yml', files)).jobs.map((each) => each.name)).toEqual(['a', 'b'])
+    const files = { 'ci/a.yml': 'a: {script: a}', 'ci/sub/b.yml': 'b: {script: b}', 'ci/sub/sub/.c.yml': 'c: {script: c}', 'ci/d.txt': '' }
+    const names = async (include: string) => (await compileWith(`include: ${include}`, files)).jobs.map((each) => each.name)
+    expect(await names('ci/*.yml')).toEqual(['a'])
+    expect(await names('ci/**.yml')).toEqual(['a', 'b', 'c'])
+    expect(await names('ci/**/*.yml')).toEqual(['b', 'c'])
+    expect(await names('ci/*/*.yml')).toEqual(['b'])
+    // all else is itself
+    expect((await compileWith('include: "ci/[a]*.yml"', files)).errors).toEqual(['jobs config should contain at least one visible job'])
   })
 
   it('rules of an entry decide, by variables, files and changes', async () => {
