@@ -1,19 +1,22 @@
 import type { Context } from '../../context.js'
 import type { JobOptions } from '../../jobs/enqueue.js'
+import { fenceFor } from '../../lib/fence.js'
 import { MAIL_CONNECTIONS, type Mail, MailRefused } from '../../lib/mailer.js'
 import { escapeHtml, unescapeHtml } from '../../lib/text/html.js'
 import type { MarkdownThread } from '../../lib/text/markdown-thread.js'
 import { proxyPath } from './external-pictures.js'
+import { diffHtml, linkHtml, type MailHeading, mailPage } from './mail-page.js'
 import { readSettings, type Settings } from './settings.js'
 
-/** A part of a mail: a paragraph, a user's Markdown, or a link. */
-export type MailPart = string | { markdown: string; base: string } | { link: string; text: string }
+/** A part of a mail: a paragraph, a user's Markdown, lines of a diff, or a link, which may be the button of the mail. */
+export type MailPart = string | { markdown: string; base: string } | { diff: string } | { link: string; text: string; button?: boolean }
 
 export interface MailMessage extends Omit<Mail, 'text' | 'html' | 'headers'> {
   /** The label of the mail in metrics and logs. */
   kind: string
+  heading?: MailHeading
   parts: MailPart[]
-  /** Shown in small print below a horizontal line. */
+  /** Shown in small print at the end. */
   footer: MailPart[]
   headers?: Record<string, string>
 }
@@ -42,13 +45,13 @@ export const mailHost = (base: string) => new URL(base).hostname.replace(/[^A-Za
  * Sends a mail and counts it. A mail that the server refuses permanently is logged and dropped; other failures throw,
  * so that the job retries (ML-13).
  */
-export async function sendMessage(ctx: Context, { kind, parts, footer, headers, ...mail }: MailMessage, signal: AbortSignal): Promise<void> {
+export async function sendMessage(ctx: Context, { kind, heading, parts, footer, headers, ...mail }: MailMessage, signal: AbortSignal): Promise<void> {
   if (!ctx.mail) return
   const settings = await readSettings(ctx)
   const sent: Mail = {
     ...mail,
-    text: `${parts.map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
-    html: settings.html_emails_enabled ? await pageOf(rendererOf(ctx, settings), { parts, footer }) : undefined,
+    text: `${[...textHeading(settings, heading), ...parts].map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
+    html: settings.html_emails_enabled ? await pageOf(rendererOf(ctx, settings), { subject: mail.subject, heading, parts, footer }) : undefined,
     headers: { 'Auto-Submitted': 'auto-generated', ...headers },
   }
   try {
@@ -62,7 +65,15 @@ export async function sendMessage(ctx: Context, { kind, parts, footer, headers, 
   }
 }
 
-const asText = (part: MailPart): string => (typeof part === 'string' ? part : 'link' in part ? `${part.text}: ${part.link}` : part.markdown)
+/** What a text begins with: where it stands and its title are in the subject. */
+const textHeading = ({ email_author_in_body }: Settings, heading: MailHeading | undefined): string[] =>
+  email_author_in_body && heading?.lead ? [heading.lead] : []
+
+function asText(part: MailPart): string {
+  if (typeof part === 'string') return part
+  if ('link' in part) return `${part.text}: ${part.link}`
+  return 'diff' in part ? `${fenceFor(part.diff)}diff\n${part.diff}\n${fenceFor(part.diff)}` : part.markdown
+}
 
 /** What makes HTML of the parts of a mail. */
 interface MailRenderer {
@@ -83,7 +94,8 @@ const rendererOf = (ctx: Context, { external_images }: Settings): MailRenderer =
 
 const asHtml = async (renderer: MailRenderer, part: MailPart): Promise<string> => {
   if (typeof part === 'string') return `<p>${escapeHtml(part)}</p>`
-  if ('link' in part) return `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.text)}</a></p>`
+  if ('link' in part) return `<p>${linkHtml(part, part.button ? 'button' : '')}</p>`
+  if ('diff' in part) return diffHtml(part.diff)
   const absolute = (path: string) => `${/^\/(?!uploads\/)/.test(path) ? renderer.site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`
   return `<div>${forMail(await renderer.markdown.html(part.markdown), absolute, renderer.picture)}</div>`
 }
@@ -100,10 +112,5 @@ const forMail = (html: string, absolute: (path: string) => string, picture: Mail
 
 const partsAsHtml = async (renderer: MailRenderer, parts: MailPart[]) => (await Promise.all(parts.map((part) => asHtml(renderer, part)))).join('\n')
 
-const pageOf = async (renderer: MailRenderer, { parts, footer }: Pick<MailMessage, 'parts' | 'footer'>) => `<!DOCTYPE html>
-<html><head><meta charset="utf-8"></head><body style="font-family: sans-serif">
-${await partsAsHtml(renderer, parts)}
-<hr><div style="font-size: small; color: #666">
-${await partsAsHtml(renderer, footer)}
-</div></body></html>
-`
+const pageOf = async (renderer: MailRenderer, { subject, heading, parts, footer }: Pick<MailMessage, 'subject' | 'heading' | 'parts' | 'footer'>) =>
+  mailPage({ subject, heading, body: await partsAsHtml(renderer, parts), footer: await partsAsHtml(renderer, footer) })

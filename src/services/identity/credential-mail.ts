@@ -61,7 +61,7 @@ export const wrongCodesMail = defineJob({
       parts: [
         `${codes} wrong codes were given for the account ${user.username} at ${mailHost(ctx.links.base)}, each after the right password. No further code is checked before ${until.slice(0, 16).replace('T', ' ')} UTC; security keys go on working.`,
         'If that was not you, somebody knows your password: change it.',
-        { text: 'Set a new password', link: `${ctx.links.base}/users/password/new` },
+        { text: 'Set a new password', link: `${ctx.links.base}/users/password/new`, button: true },
       ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }

@@ -2,10 +2,8 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { commitStatuses, labels, subscriptions, users } from '../../db/schema/index.js'
-import { fenceFor } from '../../lib/fence.js'
 import { wholeEnd } from '../../lib/text/whole-end.js'
 import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } from '../core/mail.js'
-import { readSettings } from '../core/settings.js'
 import { actingUser, findVisibleProject } from '../identity/acting-users.js'
 import type { User } from '../identity/users.js'
 import type { Notification, Reason } from './notification.js'
@@ -44,19 +42,25 @@ export async function sendNotification(ctx: Context, { user: userId, reason, not
   // a review that only had notes says nothing without them
   const isEmpty = !note && (notification.note !== null || (notification.notes.length > 0 && notification.verdict === 'commented'))
   if (!thing || isEmpty) return
-  const actor = notification.actor === null ? undefined : await nameOf(ctx, notification.actor)
-  const parts = await partsOf(ctx, notification, { thing, notes: about, actor: actor ?? 'Somebody', page })
+  const name = notification.actor === null ? undefined : await nameOf(ctx, notification.actor)
+  const actor = name ?? 'Somebody'
+  const parts = await partsOf(ctx, notification, { thing, notes: about, actor, page })
   const startsThread = THREAD_STARTERS.includes(notification.event)
   const thread = messageId(ctx, thing.thread)
   const message: MailMessage = {
     kind: notification.event,
     to: { name: user.name, address },
-    fromName: actor,
+    fromName: name,
     subject: `${startsThread || notification.target === 'Pipeline' ? '' : 'Re: '}${subject.project.name} | ${thing.title}`,
     messageId: startsThread ? thread : messageId(ctx, `mail-${id}`),
     thread,
-    parts,
-    ...footerAndHeaders(ctx, user, { notification, reason, url: note ? `${thing.url}#note_${note.id}` : thing.url }),
+    heading: {
+      place: { text: path.replaceAll('/', ' / '), link: page },
+      title: { text: thing.title, link: thing.url },
+      lead: leadOf(notification, actor, thing),
+    },
+    parts: [...parts, { text: 'View it', link: note ? `${thing.url}#note_${note.id}` : thing.url, button: true }],
+    ...footerAndHeaders(ctx, user, { notification, reason }),
   }
   const project = { 'X-Roost-Project': path, 'X-Roost-Project-Id': String(notification.project), 'List-Id': listId(ctx, path) }
   await sendMessage(ctx, { ...message, headers: { ...message.headers, ...project } }, signal)
@@ -101,10 +105,10 @@ const REASON: Record<Reason, string> = {
 function footerAndHeaders(
   ctx: Context,
   user: User,
-  { notification, reason, url }: { notification: Notification; reason: Reason; url: string },
+  { notification, reason }: { notification: Notification; reason: Reason },
 ): Pick<MailMessage, 'footer' | 'headers'> {
   const { target: type, id, event } = notification
-  const footer: MailPart[] = [{ text: 'View it', link: url }, `You get this mail because ${REASON[reason]}.`]
+  const footer: MailPart[] = [`You get this mail because ${REASON[reason]}.`]
   const headers = { 'X-Roost-Event': event, 'X-Roost-Reason': reason }
   if ((type !== 'Issue' && type !== 'MergeRequest') || id === null) return { footer, headers }
   const link = unsubscribeLink(ctx, { user: user.id, type, id })
@@ -119,6 +123,12 @@ interface MailContent {
   page: string
 }
 
+/** Who wrote what follows; null if a part says what was done. */
+function leadOf({ event }: Notification, actor: string, thing: MailTarget): string | null {
+  if (event === 'new_note') return `${actor} wrote:`
+  return event === 'new_issue' || event === 'new_merge_request' ? `${actor} created ${thing.name}:` : null
+}
+
 /** The body of a mail. */
 async function partsOf(
   ctx: Context,
@@ -126,15 +136,11 @@ async function partsOf(
   { thing, notes, actor, page }: MailContent,
 ): Promise<MailPart[]> {
   const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
-  const author = async (action: string) => ((await readSettings(ctx)).email_author_in_body ? [`${actor} ${action}:`] : [])
   const assignee = thing.assignee === null ? null : await nameOf(ctx, thing.assignee)
   const reviewer = thing.reviewer === null ? null : await nameOf(ctx, thing.reviewer)
   switch (event) {
     case 'new_note':
-      return [
-        ...(await author('wrote')),
-        ...notes.flatMap(({ location, lines, text }) => [...(location ? [`On ${location}:`] : []), ...excerptOf(lines, page), ...markdown(text)]),
-      ]
+      return [...notes.flatMap(({ location, lines, text }) => [...(location ? [`On ${location}:`] : []), ...excerptOf(lines), ...markdown(text)])]
     case 'review':
       return [
         `${actor} ${{ commented: 'reviewed', requested_changes: 'requested changes in', approved: 'approved' }[verdict]} ${thing.name}.`,
@@ -142,7 +148,7 @@ async function partsOf(
           .slice(0, MAX_NOTES)
           .flatMap(({ id, location, lines, text }) => [
             ...(location ? [{ text: location, link: `${thing.url}#note_${id}` }] : []),
-            ...excerptOf(lines, page),
+            ...excerptOf(lines),
             ...markdown(text),
           ]),
         ...(notes.length > MAX_NOTES ? ['The review has more comments.'] : []),
@@ -150,12 +156,11 @@ async function partsOf(
     case 'new_issue':
     case 'new_merge_request':
       return [
-        ...(await author(`created ${thing.name}`)),
-        ...[thing.title, ...(thing.changes ? [thing.changes] : []), ...markdown(thing.text)],
+        ...[...(thing.changes ? [thing.changes] : []), ...markdown(thing.text)],
         ...[...(assignee ? [`Assignee: ${assignee}`] : []), ...(reviewer ? [`Reviewer: ${reviewer}`] : [])],
       ]
     case 'new_release':
-      return [thing.title, ...markdown(thing.text)]
+      return markdown(thing.text)
     case 'mention':
       return [`${actor} mentioned you in ${thing.name}.`, ...markdown(thing.text)]
     case 'relabel':
@@ -174,9 +179,7 @@ async function partsOf(
   }
 }
 
-/** Lines of a diff as a block of code, between fences that they do not close. */
-const excerptOf = (lines: string | null, base: string): MailPart[] =>
-  lines ? [{ markdown: `${fenceFor(lines)}diff\n${lines}\n${fenceFor(lines)}`, base }] : []
+const excerptOf = (lines: string | null): MailPart[] => (lines ? [{ diff: lines }] : [])
 
 /** The most failed jobs that a mail names. */
 const MAX_JOBS = 20

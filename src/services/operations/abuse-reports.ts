@@ -120,7 +120,7 @@ export const abuseMail = defineJob({
       parts: [
         `At ${mailHost(ctx.links.base)} ${found.reporter.username} reports ${found.user.username}:`,
         found.report.message,
-        { text: 'All reports', link: `${ctx.links.base}/admin/abuse_reports` },
+        { text: 'All reports', link: `${ctx.links.base}/admin/abuse_reports`, button: true },
       ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { proxyPath } from '../../../src/services/core/external-pictures.js'
 import { testApp } from '../../support/app.js'
@@ -69,6 +70,33 @@ describe('a mail', () => {
     expect(mail.html).toContain(`<a href="${page}/uploads/abc/x.txt">here</a>`)
     expect(mail.html).toContain(`<a href="${page}/docs/a.md">there</a>`)
     expect(mail.html).not.toMatch(/script|alert/)
+  })
+
+  it('is a page with the project, the title, who wrote, lines of a diff and one button (ML-29)', async () => {
+    const all = await pair()
+    const { iid } = await anIssue(all, { title: 'A <title>' })
+    const page = `http://roost.test/${all.project.fullPath}`
+    const place = all.project.fullPath.replace('/', ' / ')
+    const [fresh, written] = [await only(all.reader), await note(all.project, all.author, iid, 'Well.').then(() => only(all.reader))]
+    for (const [mail, lead, link] of [
+      [fresh, `${all.author.name} created Issue #${iid}:`, `${page}/issues/${iid}`],
+      [written, `${all.author.name} wrote:`, `${page}/issues/${iid}#note_`],
+    ] as const) {
+      const html = mail.html || ''
+      expect(html).toContain(
+        `<a href="${page}">${place}</a></p>\n<h1><a href="${page}/issues/${iid}">A &lt;title&gt; (#${iid})</a></h1>\n<p>${lead}</p>`,
+      )
+      expect(html.match(/<a class="button" href="([^"]*)">View it<\/a>/g)).toHaveLength(1)
+      expect(html).toContain(`<a class="button" href="${link}`)
+      expect(html).not.toMatch(/ src=|url\(|@import|<link/)
+    }
+  })
+
+  it('has the colours of pages (ML-29)', () => {
+    const [mail, pages] = ['src/services/core/mail-page.ts', 'src/web/assets/styles/values.css'].map((path) => readFileSync(path, 'utf8'))
+    const colors = mail?.match(/#[0-9a-f]{6}/g) ?? []
+    expect(colors.length).toBeGreaterThan(10)
+    expect(colors.filter((color) => !pages?.includes(color))).toEqual([])
   })
 
   it('has pictures of other sites by the proxy, or as links while it is off, and those of projects as links (ML-14, WB-460)', async () => {

@@ -329,7 +329,7 @@ describe('pipelines (ML-8)', () => {
     const { text = '', html = '' } = mail ?? {}
     const [, first = ''] = text.split('has failed.\n\n')
     const lint = 'Failed: lint: 3 <b>faults</b>\n\nDetails of lint: https://ci.example.com/1?a=b&c=d'
-    expect(first.startsWith(`Failed: last\n\n${lint}\n\n-- `)).toBe(true)
+    expect(first.startsWith(`Failed: last\n\n${lint}\n\nView it: `)).toBe(true)
     for (const absent of ['unit', 'fine']) expect(text).not.toContain(absent)
     expect(html).toContain('3 &lt;b&gt;faults&lt;/b&gt;')
     expect(html).toContain('<a href="https://ci.example.com/1?a=b&amp;c=d">Details of lint</a>')

@@ -107,7 +107,7 @@ export const accountMail = defineJob({
       messageId: messageId(ctx, `mail-${id}`),
       parts: [
         text({ name: address.name, username: address.username, email, host: mailHost(ctx.links.base) }),
-        { text: button, link: ctx.links.base + PAGES[link] + token },
+        { text: button, link: ctx.links.base + PAGES[link] + token, button: true },
         expiryNotice,
       ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],

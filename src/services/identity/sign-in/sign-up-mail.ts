@@ -37,7 +37,7 @@ export const waitingMail = defineJob({
         `At ${mailHost(ctx.links.base)} new accounts wait for an administrator:`,
         ...waiting.slice(0, MAX_LISTED).map(({ username, name, email }) => `${username} (${name}), ${email}`),
         ...(waiting.length > MAX_LISTED ? ['There are more.'] : []),
-        { text: 'Approve or reject them', link: `${ctx.links.base}/admin/users?filter=waiting` },
+        { text: 'Approve or reject them', link: `${ctx.links.base}/admin/users?filter=waiting`, button: true },
         'roost user NAME --approve lets one in; POST /api/v4/users/ID/approve and /reject let one in or remove it.',
       ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
@@ -69,7 +69,7 @@ export const approvalMail = defineJob({
       messageId: messageId(ctx, `mail-${id}`),
       parts: [
         `An administrator has approved your account at ${mailHost(ctx.links.base)}.`,
-        { text: 'Sign in', link: `${ctx.links.base}/users/sign_in` },
+        { text: 'Sign in', link: `${ctx.links.base}/users/sign_in`, button: true },
       ],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }
