@@ -12,10 +12,12 @@ one: { stage: build, script: x }
 two: { stage: build, script: x }
 after one: { stage: test, script: x, needs: [one] }
 after all: { stage: test, script: x }
+of a merge request: { stage: test, script: x, rules: [{ if: $CI_PIPELINE_SOURCE == "merge_request_event" }] }
 `
-const JOBS = 4
-const RUNNERS = 3
-/** Milliseconds that jobs have to end after the last kill. */
+/** How many jobs a pipeline has, by its source. */
+const JOBS = { push: 4, schedule: 4, merge_request_event: 1 }
+const RUNNERS = 5
+/** Milliseconds after the last kill in which no job begins or ends, and some have not ended. */
 const PATIENCE = 180_000
 
 /**
@@ -109,14 +111,22 @@ export async function killCi(rounds, report, victims, { environment = {}, least 
   const figures = { endedStarts: [] }
   const known = new Map()
   const pushed = []
+  /** Commits of the source branch of a merge request, which are pushed as well. */
+  const ofRequest = []
+  /** How often the time of a schedule came, at least and at most. */
+  const due = { least: 0, most: 0 }
   let runners = []
   let service = await startAgain(dataDir, environment, figures)
   try {
     const api = (method, path, body) => call(service.url, method, path, body)
     const { id } = need(await api('POST', '/projects', { name: 'ci' }), 201, 'a project')
-    const commit = (file_path, content) =>
-      api('POST', `/projects/${id}/repository/commits`, { branch: 'main', commit_message: 'x', actions: [{ action: 'create', file_path, content }] })
+    const commit = (file_path, content, branch = 'main') =>
+      api('POST', `/projects/${id}/repository/commits`, { branch, commit_message: 'x', actions: [{ action: 'create', file_path, content }] })
     pushed.push(need(await commit('.gitlab-ci.yml', CONFIGURATION), 201, 'the first commit').id)
+    need(await api('POST', `/projects/${id}/repository/branches`, { branch: 'topic', ref: 'main' }), 201, 'a branch')
+    ofRequest.push(need(await commit('topic', '', 'topic'), 201, 'a commit of it').id)
+    need(await api('POST', `/projects/${id}/merge_requests`, { source_branch: 'topic', target_branch: 'main', title: 'x' }), 201, 'a merge request')
+    need(await api('POST', `/projects/${id}/pipeline_schedules`, { description: 'x', ref: 'main', cron: '0 0 1 1 *' }), 201, 'a schedule')
     for (let n = 0; n < RUNNERS; n++) {
       const { token } = need(await api('POST', '/user/runners', { runner_type: 'instance_type' }), 201, 'a runner')
       runners.push(
@@ -133,6 +143,14 @@ export async function killCi(rounds, report, victims, { environment = {}, least 
       const found = faults.length
       const until = Date.now() + least + Math.random() * more
       const pushes = (async () => {
+        if (round % 3 === 0) {
+          due.most++
+          due.least += (await query(dataDir, 'update pipeline_schedules set next_run_at = now() where next_run_at > now() returning id')).length
+        }
+        if (round % 2 === 0) {
+          const answer = await commit(`t${round}`, '', 'topic')
+          if (answer?.status === 201) ofRequest.push(answer.body.id)
+        }
         for (let n = 0; n < 2 && Date.now() < until; n++) {
           const answer = await commit(`f${round}-${n}`, '')
           if (answer?.status === 201) pushed.push(answer.body.id)
@@ -148,11 +166,11 @@ export async function killCi(rounds, report, victims, { environment = {}, least 
       await pushes
       report(`round ${round} (${victim}): ${known.size} jobs given, ${faults.slice(found).join('; ') || 'nothing lost'}`)
     }
-    await settle(api, dataDir, id, pushed.length)
+    await settle(dataDir)
     for (const runner of runners) runner.on = false
     await Promise.all(runners.map((runner) => runner.ended))
     runners = []
-    faults.push(...(await look(service.url, api, id, pushed, known)), ...figures.endedStarts)
+    faults.push(...(await look(service.url, api, id, { main: pushed, topic: ofRequest, due }, known)), ...figures.endedStarts)
     await service.end('SIGTERM')
   } finally {
     for (const runner of runners) runner.on = false
@@ -164,22 +182,28 @@ export async function killCi(rounds, report, victims, { environment = {}, least 
 }
 
 const UNFINISHED = ['created', 'pending', 'running']
+/** What still makes pipelines: jobs of the queue, and schedules whose time has come. */
+const TO_BE_MADE = `
+  select id from jobs where kind in ('pipelines of a push', 'pipeline of a merge request', 'run a schedule')
+  union all select id from pipeline_schedules where next_run_at <= now()`
 
 /** Waits until all jobs have ended; of those that no runner speaks of any more, an hour passes at once. */
-async function settle(api, dataDir, project, pipelines) {
+async function settle(dataDir) {
   const silence = () =>
     query(
       dataDir,
       `with silent as (update builds set seen_at = seen_at - interval '2 hours' where seen_at < now() - interval '10 seconds' returning job_id, seen_at)
       update commit_statuses s set started_at = silent.seen_at from silent where s.id = silent.job_id and s.started_at = silent.seen_at + interval '2 hours'`,
     )
-  for (const until = Date.now() + PATIENCE; ; await sleep(2_000)) {
+  let [until, before] = [0, '']
+  for (;;) {
     await silence()
-    const open = []
-    for (const scope of UNFINISHED) open.push(...need(await api('GET', `/projects/${project}/jobs?scope[]=${scope}`), 200, 'the jobs'))
-    const { length } = need(await api('GET', `/projects/${project}/pipelines?per_page=100`), 200, 'the pipelines')
-    if (open.length === 0 && length >= Math.min(pipelines, 100)) return
-    if (Date.now() > until) throw new Error(`jobs do not end: ${open.map(({ id, name, status }) => `${id} ${name} ${status}`).join(', ')}`)
+    const open = await query(dataDir, `select id, name, status from commit_statuses where status = any ('{${UNFINISHED}}') order by id`)
+    const states = open.map(({ id, name, status }) => `${id} ${name} ${status}`).join(', ')
+    if (states !== before) [until, before] = [Date.now() + PATIENCE, states]
+    if (open.length === 0 && (await query(dataDir, TO_BE_MADE)).length === 0) return
+    if (Date.now() > until) throw new Error(`jobs do not end: ${states}`)
+    await sleep(2_000)
   }
 }
 
@@ -193,19 +217,28 @@ async function all(api, path) {
 }
 
 /** What is wrong with pipelines, jobs and logs at the end. */
-async function look(url, api, project, pushed, known) {
+async function look(url, api, project, { main, topic, due }, known) {
   const faults = []
   const pipelines = await all(api, `/projects/${project}/pipelines?`)
-  for (const sha of pushed) {
-    const { length } = pipelines.filter((pipeline) => pipeline.sha === sha)
-    if (length !== 1) faults.push(`the push of ${sha} has ${length} pipelines`)
+  for (const [ref, commits] of Object.entries({ main, topic }))
+    for (const sha of commits) {
+      const { length } = pipelines.filter((pipeline) => pipeline.sha === sha && pipeline.source === 'push' && pipeline.ref === ref)
+      if (length !== 1) faults.push(`the push of ${sha} to ${ref} has ${length} pipelines`)
+    }
+  // pushes that follow each other may have one for the last of them
+  for (const sha of topic) {
+    const { length } = pipelines.filter((pipeline) => pipeline.sha === sha && pipeline.source === 'merge_request_event')
+    if (length > 1 || (length === 0 && sha === topic.at(-1))) faults.push(`the merge request at ${sha} has ${length} pipelines`)
   }
+  const scheduled = pipelines.filter(({ source }) => source === 'schedule').length
+  if (scheduled < due.least || scheduled > due.most)
+    faults.push(`${scheduled} pipelines of a schedule whose time came ${due.least} to ${due.most} times`)
   const jobs = await all(api, `/projects/${project}/jobs?`)
   const extra = new Set(jobs.map(({ id }) => id))
   for (const id of known.keys()) if (!extra.has(id)) faults.push(`job ${id} is gone`)
   for (const pipeline of pipelines) {
     const own = jobs.filter((job) => job.pipeline.id === pipeline.id)
-    if (own.length !== JOBS) faults.push(`pipeline ${pipeline.id} has ${own.length} jobs`)
+    if (own.length !== JOBS[pipeline.source]) faults.push(`pipeline ${pipeline.id} has ${own.length} jobs`)
     const states = own.map(({ status }) => status)
     const expected = states.every((status) => status === 'success') ? 'success' : 'failed'
     if (pipeline.status !== expected) faults.push(`pipeline ${pipeline.id} is ${pipeline.status} with ${states}`)
