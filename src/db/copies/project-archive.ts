@@ -118,6 +118,21 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
     refers: { merge_request_id: ['merge_requests', 'row'], pipeline_id: ['pipelines', 'row'] },
   },
   issue_labels: { refers: { issue_id: ['issues', 'row'], label_id: ['labels', 'row'] } },
+  issue_links: {
+    where: `exists (select from issues i where i.id = t.source_id and i.project_id = $) and exists (select from issues i where i.id = t.target_id and i.project_id = $)`,
+    refers: { source_id: ['issues', 'row'], target_id: ['issues', 'row'] },
+    isLater: true,
+  },
+  resource_events: {
+    refers: {
+      issue_id: ['issues', 'row'],
+      merge_request_id: ['merge_requests', 'row'],
+      user_id: ['users', 'ghost'],
+      label_id: ['labels', 'null'],
+      milestone_id: ['milestones', 'row'],
+    },
+    isLater: true,
+  },
   snippets: { refers: author },
   notes: {
     refers: {

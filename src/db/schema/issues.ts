@@ -147,6 +147,27 @@ export const issueLabels = pgTable(
 /** What users can subscribe to and be notified about. */
 export const TARGETS = ['Issue', 'MergeRequest'] as const
 
+/** That two issues have to do with each other, of one or two projects, in the order in which they were named (IS-60). */
+export const issueLinks = pgTable(
+  'issue_links',
+  {
+    id: id(),
+    source_id: ref()
+      .notNull()
+      .references(() => issues.id, { onDelete: 'cascade' }),
+    target_id: ref()
+      .notNull()
+      .references(() => issues.id, { onDelete: 'cascade' }),
+    created_at: moment().notNull(),
+  },
+  (t) => [
+    check('issue_links_of_two', sql`${t.source_id} <> ${t.target_id}`),
+    uniqueIndex('issue_links_pair_key').on(sql`least(${t.source_id}, ${t.target_id})`, sql`greatest(${t.source_id}, ${t.target_id})`),
+    index('issue_links_source_id_idx').on(t.source_id),
+    index('issue_links_target_id_idx').on(t.target_id),
+  ],
+)
+
 /**
  * Explicit choices to get notifications or not; they override participation (SB-1). The code that deletes the target
  * deletes these rows.

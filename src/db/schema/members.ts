@@ -57,3 +57,22 @@ export const notificationSettings = pgTable(
     index('notification_settings_namespace_id_idx').on(t.namespace_id, t.user_id).where(sql`${t.namespace_id} is not null`),
   ],
 )
+
+/** Whom the token of a project or a group acts as (PT-1). Without either, as after its removal, the bot is removed. */
+export const bots = pgTable(
+  'bots',
+  {
+    user_id: ref()
+      .primaryKey()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    project_id: ref().references(() => projects.id, { onDelete: 'set null' }),
+    group_id: ref().references(() => namespaces.id, { onDelete: 'set null' }),
+    creator_id: ref().references(() => users.id, { onDelete: 'set null' }),
+  },
+  (t) => [
+    check('bots_one_source', sql`num_nonnulls(${t.project_id}, ${t.group_id}) < 2`),
+    index('bots_project_id_idx').on(t.project_id).where(sql`${t.project_id} is not null`),
+    index('bots_group_id_idx').on(t.group_id).where(sql`${t.group_id} is not null`),
+    index('bots_creator_id_idx').on(t.creator_id).where(sql`${t.creator_id} is not null`),
+  ],
+)

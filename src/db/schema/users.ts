@@ -13,8 +13,8 @@ export const users = pgTable(
     state: text({ enum: ['active', 'deactivated', 'blocked', 'ldap_blocked', 'blocked_pending_approval'] })
       .notNull()
       .default('active'),
-    /** The ghost user owns the remaining content of deleted users (G-70). */
-    kind: text({ enum: ['human', 'ghost'] })
+    /** The ghost user owns the remaining content of deleted users (G-70); a bot is whom a token of a project or group acts as (PT-1). */
+    kind: text({ enum: ['human', 'ghost', 'bot'] })
       .notNull()
       .default('human'),
     /** Set when a deletion has been accepted; `hard` also deletes what they created (U-36). */

@@ -5,6 +5,7 @@ import { membershipCounts } from '../../access/roles.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import {
+  bots,
   commitStatuses,
   events,
   issues,
@@ -15,6 +16,7 @@ import {
   pipelines,
   projects,
   releases,
+  resourceEvents,
   todos,
   users,
 } from '../../db/schema/index.js'
@@ -48,6 +50,7 @@ const CONTRIBUTIONS: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'm
   { table: commitStatuses, by: commitStatuses.user_id, hard: 'moved', also: commitStatuses.orphaned },
   { table: pipelines, by: pipelines.user_id, hard: 'moved' },
   { table: projects, by: projects.creator_id, hard: 'moved' },
+  { table: resourceEvents, by: resourceEvents.user_id, hard: 'moved' },
 ]
 
 /** How long after its start a job finishes a removal that a crash has interrupted. */
@@ -67,7 +70,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     if (user.kind === 'ghost') throw forbidden()
     check(user.updated_at)
     if (user.admin) await requireAnotherAdministrator(tx, id)
-    const alone = await solelyOwnedGroups(tx, id, hard)
+    const alone = user.kind === 'bot' ? [] : await solelyOwnedGroups(tx, id, hard)
     if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
     for (const group of alone) await removeGroup(ctx, tx, group)
     // from here on the user can make no calls and owns no group, and the removal is not reverted
@@ -89,7 +92,8 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
 async function solelyOwnedGroups(tx: Transaction, userId: number, waiting: boolean): Promise<{ id: number; full_path: string }[]> {
   const owned = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and m.access_level = 50 and ${membershipCounts}`
   const { rows } = await tx.execute<{ namespace_id: string; user_id: string }>(
-    sql`select m.namespace_id, m.user_id from members m where m.namespace_id in (${owned}) and m.access_level = 50 and ${membershipCounts} order by m.id for update`,
+    sql`select m.namespace_id, m.user_id from members m where m.namespace_id in (${owned}) and m.access_level = 50 and ${membershipCounts}
+      and m.user_id not in (select b.user_id from ${bots} b) order by m.id for update`,
   )
   const shared = new Set(rows.filter(({ user_id }) => Number(user_id) !== userId).map(({ namespace_id }) => namespace_id))
   const alone = [...new Set(rows.map(({ namespace_id }) => namespace_id))].filter((group) => !shared.has(group)).map(Number)
@@ -138,7 +142,7 @@ export const resumeRemoval = defineJob({
     const [unfinished] = await ctx.db.write
       .select({ removal: users.removal })
       .from(users)
-      .where(and(eq(users.id, user), isNotNull(users.removal), eq(users.kind, 'human')))
+      .where(and(eq(users.id, user), isNotNull(users.removal), sql`${users.kind} <> 'ghost'`))
     if (unfinished) await finishRemoval(ctx, user, unfinished.removal === 'hard')
   },
   deadline: 3_600_000,
