@@ -316,6 +316,10 @@ const READS = {
   'GET /projects/:id/deploy_tokens/:token_id': '',
   'GET /groups/:id/deploy_tokens': '',
   'GET /groups/:id/deploy_tokens/:token_id': '',
+  'GET /projects/:id/access_tokens': '',
+  'GET /projects/:id/access_tokens/:token_id': async (k) => ({ fill: await accessToken(k, 'projects') }),
+  'GET /groups/:id/access_tokens': '',
+  'GET /groups/:id/access_tokens/:token_id': async (k) => ({ fill: await accessToken(k, 'groups') }),
   'GET /application/settings': '',
 }
 
@@ -573,6 +577,13 @@ const IN_BOTH = Object.fromEntries(
       [`DELETE ${at}/hooks/:hook_id`, async (k) => ({ fill: await hook(k) })],
       [`POST ${at}/hooks/:hook_id/test/:trigger`, refused({ trigger: 'push_events' })],
       [`POST ${at}/hooks/:hook_id/events/:hook_event_id/resend`, async (k) => ({ fill: await attempt(k), refused: true })],
+      [
+        `POST ${at}/access_tokens`,
+        async (k) => ({ fill: of === 'projects' ? await newProject(k) : await newGroup(k), body: { name: `${k.n}`, scopes: ['read_api'] } }),
+      ],
+      [`POST ${at}/access_tokens/:token_id/rotate`, async (k) => ({ fill: await accessToken(k, of) })],
+      [`POST ${at}/access_tokens/self/rotate`, refused({})],
+      [`DELETE ${at}/access_tokens/:token_id`, async (k) => ({ fill: await accessToken(k, of) })],
       [`POST ${at}/deploy_tokens`, ({ n }) => ({ body: { name: `${n}`, scopes: ['read_repository'] } })],
       [
         `DELETE ${at}/deploy_tokens/:token_id`,
@@ -581,6 +592,12 @@ const IN_BOTH = Object.fromEntries(
     ]
   }),
 )
+
+/** A token of a new project or group: one has few of them. */
+async function accessToken(k, of) {
+  const { id } = of === 'projects' ? await newProject(k) : await newGroup(k)
+  return { id, token_id: (await k.post(`/${of}/${id}/access_tokens`, { name: `${k.n}`, scopes: ['read_api'] })).id }
+}
 
 async function member(k, at) {
   const fill = await user(k)

@@ -6,6 +6,8 @@ export interface ActorUser {
   username: string
   name: string
   email: string
+  /** A bot is whom the token of a project or group acts as (PT-1). */
+  kind: 'human' | 'ghost' | 'bot'
   admin: boolean
   external: boolean
   can_create_group: boolean
@@ -13,16 +15,20 @@ export interface ActorUser {
 }
 
 /** The attributes of a user that access checks need, without the others of its row. */
-export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: ActorUser): ActorUser => ({
+export const actorOf = ({ id, username, name, email, kind, admin, external, can_create_group, projects_limit }: ActorUser): ActorUser => ({
   id,
   username,
   name,
   email,
+  kind,
   admin,
   external,
   can_create_group,
   projects_limit,
 })
+
+/** An external user, who creates no projects; a bot does, where it has the role. */
+export const isOutsider = ({ external, admin, kind }: ActorUser) => external && !admin && kind !== 'bot'
 
 /** The credential a call came with. */
 export interface ActorToken {

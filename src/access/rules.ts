@@ -57,7 +57,10 @@ export const onSelf: Access<AccountSubject, true> = {
   signedIn: true,
   early: true,
   path: nothing,
-  find: async (_, { user }) => ({ account: user }),
+  async find(_, { user }) {
+    if (user.kind === 'bot') throw forbidden('a bot has no keys and addresses')
+    return { account: user }
+  },
 }
 
 const selectAccount = statement('account by id', (db) =>

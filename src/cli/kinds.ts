@@ -23,7 +23,7 @@ import { dispatchMail, sendMail } from '../services/mail/jobs.js'
 import { abuseMail } from '../services/operations/abuse-reports.js'
 import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
-import { resumeRemoval } from '../services/operations/user-removal.js'
+import { removeBots, resumeRemoval } from '../services/operations/user-removal.js'
 import { exportProject, removeExports } from '../services/projects/archives/export.js'
 import { importArchive, removeArchives } from '../services/projects/archives/import.js'
 import { importJob } from '../services/projects/import.js'
@@ -46,6 +46,7 @@ export const kinds: AnyJob<Context>[] = [
   deliverHook,
   dueMergeRequests,
   resumeRemoval,
+  removeBots,
   importJob,
   templateJob,
   exportProject,

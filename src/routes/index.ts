@@ -64,6 +64,7 @@ import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { templates } from './templates/index.js'
 import { todos } from './todos/index.js'
+import { accessTokens } from './tokens/access-tokens.js'
 import { tokens } from './tokens/index.js'
 import { withUnsupported } from './unsupported.js'
 import { uploads } from './uploads/files.js'
@@ -168,6 +169,11 @@ const subjects: Section[] = [
   { name: 'Deploy keys', description: 'SSH keys that give machines access to projects.', endpoints: deployKeys },
   { name: 'Deploy tokens', description: 'Tokens that give machines read access to projects.', endpoints: deployTokens },
   { name: 'Applications', description: 'OAuth applications of the service; administrators only.', endpoints: applications },
+  {
+    name: 'Project and group access tokens',
+    description: 'Tokens with a role in one project or group, which belong to no person.',
+    endpoints: accessTokens,
+  },
   { name: 'Personal access tokens', description: 'Tokens of the caller; administrators manage those of all users.', endpoints: tokens },
   {
     name: 'Custom attributes',

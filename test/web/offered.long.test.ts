@@ -81,6 +81,7 @@ async function makeProject(): Promise<TestProject> {
   await say('/protected_branches', { name: 'release' })
   await say('/protected_tags', { name: 'x*' })
   await say('/deploy_tokens', { name: 'one', scopes: ['read_repository'] })
+  await say('/access_tokens', { name: 'one', scopes: ['api'] })
   // developers write to it, too
   await t.api('delete', `${project.path}/protected_branches/main`, owner).expect(204)
   await t.ctx.jobs.drain()

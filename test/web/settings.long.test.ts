@@ -33,6 +33,7 @@ beforeAll(async () => {
   for (const path of [project.path, group.path]) {
     await api(`${path}/variables`, { key: 'TOKEN', value: 'value', protected: true })
     await api(`${path}/deploy_tokens`, { name: 'machine', scopes: ['read_repository'] })
+    await api(`${path}/access_tokens`, { name: 'program', scopes: ['api'] })
     await api(`${path}/access_requests`, {}, await aUser(t.ctx))
   }
   await api(`${project.path}/protected_branches`, { name: 'release/*', allow_force_push: true })
@@ -81,6 +82,7 @@ const paths = () => [
     `-/hooks/${hook}/hook_logs/${attempt}`,
     '-/deploy_keys',
     '-/deploy_tokens',
+    '-/settings/access_tokens',
     '-/audit_events',
   ].map((path) => `/${project.fullPath}/${path}`),
   ...[
@@ -95,6 +97,7 @@ const paths = () => [
     '/-/variables',
     '/-/hooks',
     '/-/deploy_tokens',
+    '/-/settings/access_tokens',
   ].map((path) => `/groups/${group.fullPath}${path}`),
 ]
 

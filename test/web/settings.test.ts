@@ -185,6 +185,7 @@ describe('the settings of a project (WB-151)', () => {
       '-/hooks',
       '-/deploy_keys',
       '-/deploy_tokens',
+      '-/settings/access_tokens',
       '-/audit_events',
       '-/protected_branches',
       '-/protected_tags',
@@ -624,6 +625,32 @@ describe('protection, variables, keys and tokens', () => {
     await browser.submit('Save changes', { 'deploy_key[title]': 'robot', 'deploy_key[can_push]': [] })
     expect((await t.api('get', `${project.path}/deploy_keys`, owner)).body).toMatchObject([{ title: 'robot', can_push: false }])
     expect((await browser.submit('Remove')).text).toContain('There are no deploy keys.')
+  })
+})
+
+describe.each(['project', 'group'] as const)('access tokens of a %s (PT-9)', (kind) => {
+  it('are made in its settings, shown once, listed and revoked there; its members have the bot, and no button to remove it', async () => {
+    const owner = await aUser(t.ctx)
+    const at = kind === 'project' ? await aProject(t.ctx, { creator: owner, files: { a: 'a' } }) : await aGroup(t.ctx, { creator: owner })
+    const home = kind === 'project' ? `/${at.fullPath}/-` : `/groups/${at.fullPath}/-`
+    const browser = await signedIn(owner)
+    await browser.open(`${home}/settings/access_tokens`)
+    const sent = { 'access_token[name]': EVIL, 'access_token[access_level]': '20', 'access_token[scopes][]': ['read_api', 'read_repository'] }
+    const refused = await browser.submit('Create token', { 'access_token[name]': 'x' })
+    expect([refused.status, refused.text.includes("can't be blank")]).toEqual([422, true])
+    const made = await browser.submit('Create token', sent)
+    const value = String(made.$('#token').val())
+    expect([value.length, made.headers.get('cache-control')]).toEqual([20, 'no-store'])
+    expect((await t.api('get', at.path, { token: value }).expect(200)).body.id).toBe(at.id)
+    const listed = await browser.open(`${home}/settings/access_tokens`)
+    expect([listed.html.includes(value), listed.$('main img').length]).toEqual([false, 0])
+    expect(listed.$('main .rows').text()).toContain('Reporter')
+    const members = await browser.open(`${home}/${kind}_members`)
+    expect(members.$('main .rows').last().text()).toContain('bot')
+    expect(members.$('main .rows form').length).toBe(kind === 'group' ? 1 : 0)
+    await browser.open(`${home}/settings/access_tokens`)
+    expect((await browser.submit('Revoke')).text).toContain('There are no active tokens.')
+    await t.api('get', at.path, { token: value }).expect(401)
   })
 })
 

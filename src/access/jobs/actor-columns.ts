@@ -6,6 +6,7 @@ export const actorColumns = {
   username: users.username,
   name: users.name,
   email: users.email,
+  kind: users.kind,
   admin: users.admin,
   external: users.external,
   can_create_group: users.can_create_group,

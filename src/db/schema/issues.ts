@@ -147,7 +147,7 @@ export const issueLabels = pgTable(
 /** What users can subscribe to and be notified about. */
 export const TARGETS = ['Issue', 'MergeRequest'] as const
 
-/** That two issues have to do with each other, of one or two projects, in the order in which they were named (IS-60). */
+/** That two issues have to do with each other, of one or two projects, in the order in which they were named (PT-20). */
 export const issueLinks = pgTable(
   'issue_links',
   {

@@ -19,6 +19,8 @@ export const User = z
     website_url: z.string(),
     organization: z.string(),
     public_email: z.string().nullable(),
+    /** Of the bot of a project or group alone (PT-8). */
+    bot: z.literal(true).optional(),
   })
   .meta({ id: 'User', description: 'A user, as others see them.' })
 
@@ -72,6 +74,7 @@ function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
     website_url,
     organization,
     public_email: user.public_email || null,
+    ...(user.kind === 'bot' && { bot: true as const }),
   })
 }
 

@@ -83,6 +83,7 @@ export const PLACES: Record<string, string> = {
   external: 'Whether the user is external and sees only projects and groups they are a member of; in a list, return only external users.',
   active: 'Return only active users.',
   exclude_internal: 'Leave out accounts that are no person.',
+  without_project_bots: 'Leave out bots, which the tokens of projects and groups act as.',
   admins: 'Return only administrators; administrators only.',
   two_factor: 'Return only users with a second factor, or only those without; administrators only.',
   blocked: 'Return only blocked users.',

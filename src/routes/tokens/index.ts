@@ -4,18 +4,9 @@ import { SCOPES } from '../../access/scopes.js'
 import { presentToken, Token, TokenWithValue } from '../../entities/identity/token.js'
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, date, datetime, documentedWith, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
-import {
-  createOwnToken,
-  createToken,
-  getToken,
-  isActive,
-  listTokens,
-  revokeToken,
-  rotateToken,
-  SORTS,
-  tokenOwner,
-} from '../../services/identity/tokens.js'
+import { date, documentedWith, list, opt, rowId, str } from '../../http/params.js'
+import { createOwnToken, createToken, getToken, isActive, listTokens, revokeToken, rotateToken, tokenOwner } from '../../services/identity/tokens.js'
+import { tokenFilters } from './filters.js'
 
 const creation = {
   name: documented.title(),
@@ -56,18 +47,7 @@ export const tokens = [
     path: '/personal_access_tokens',
     summary: 'List personal access tokens',
     access: signedIn,
-    input: z.object({
-      user_id: opt(rowId()),
-      state: opt(oneOf(['active', 'inactive'])),
-      revoked: opt(bool()),
-      search: opt(searchText()),
-      created_after: opt(datetime()),
-      created_before: opt(datetime()),
-      last_used_after: opt(datetime()),
-      last_used_before: opt(datetime()),
-      sort: orDefault(oneOf(SORTS), 'created_desc'),
-      ...paging,
-    }),
+    input: z.object({ user_id: opt(rowId()), ...tokenFilters }),
     output: z.array(Token),
     async handler({ ctx, caller, input }) {
       return pageOf(await listTokens(ctx, caller, input), input, (token) => presentToken(token, isActive(ctx, token)))

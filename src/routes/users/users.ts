@@ -140,6 +140,7 @@ export const users = [
         provider: opt(str()),
         external: opt(bool()),
         exclude_internal: opt(bool()),
+        without_project_bots: opt(bool()),
         admins: opt(bool()),
         two_factor: opt(oneOf(['enabled', 'disabled'])),
         created_before: opt(datetime()),

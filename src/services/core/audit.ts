@@ -18,6 +18,7 @@ export type AuditAction =
   | `identity_${'linked' | 'unlinked'}`
   | `deploy_key_${'added' | 'updated' | 'removed'}`
   | `deploy_token_${'created' | 'revoked'}`
+  | `access_token_${'created' | 'rotated' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`
   | `${'project' | 'group'}_${'created' | 'deletion_scheduled' | 'restored' | 'deleted'}`
   | `group_${'updated' | 'transferred' | 'shared' | 'unshared'}`

@@ -56,7 +56,7 @@ export async function hasRequested(ctx: Context, source: MemberSource, userId: n
 
 /** Requests access, which gives no rights until it is approved (AR-2). */
 export async function requestAccess(ctx: Context, source: MemberSource, { user }: SignedIn): Promise<AccessRequesterRecord> {
-  if (!source.acceptsRequests || source.level > 0) throw forbidden()
+  if (!source.acceptsRequests || source.level > 0 || user.kind === 'bot') throw forbidden()
   const requested_at = ctx.now()
   const request = { access_level: 30, expires_at: null, requested_at, created_by_id: user.id, created_at: requested_at, updated_at: requested_at }
   await ctx.db.transaction(async (tx) => {

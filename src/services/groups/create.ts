@@ -49,7 +49,9 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
         ...settingsOf(given),
         ...createdNow(ctx),
       })
-      await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
+      // a bot is an owner through the group above, and a member there alone (PT-3)
+      if (caller.user.kind !== 'bot')
+        await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
       await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })
       return id
     })

@@ -9,7 +9,7 @@ import { inIds } from '../../db/conditions.js'
 import { decoded, totalCount } from '../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { substring } from '../../db/fuzzy.js'
-import { members, namespaces, projects, users } from '../../db/schema/index.js'
+import { bots, members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import type { Keyset } from '../../lib/keyset.js'
@@ -18,11 +18,13 @@ import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
+import { isBot } from '../identity/bots.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 
 export interface MemberRecord {
   user: UserRefRecord
+  kind: 'human' | 'ghost' | 'bot'
   access_level: number
   expires_at: string | null
   created_at: Date
@@ -88,6 +90,7 @@ const selectDirectMembers = statement('direct members', (db, shape: Shape) =>
   db
     .select({
       user: userColumns,
+      kind: users.kind,
       access_level: members.access_level,
       expires_at: members.expires_at,
       created_at: members.created_at,
@@ -128,6 +131,7 @@ const selectEffectiveMembers = statement('effective members', (db, shape: Shape)
   return db
     .select({
       user: userColumns,
+      kind: users.kind,
       access_level: decoded(sql<number>`best.access_level`, Number),
       expires_at: sql<string | null>`best.expires_at::text`,
       created_at: decoded(sql<Date>`best.created_at`, members.created_at),
@@ -164,7 +168,7 @@ const PROJECT_LEVELS = [10, 20, 30, 40]
 const GROUP_LEVELS = [10, 20, 30, 40, 50]
 
 /** The levels that the caller may give in the source. */
-export const levelsToGive = ({ kind, level }: MemberSource): number[] =>
+export const levelsToGive = ({ kind, level }: Pick<MemberSource, 'kind' | 'level'>): number[] =>
   (kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).filter((each) => each <= level)
 
 const selectOrigins = statement('groups of inherited members', (db, kind: MemberSource['kind']) => {
@@ -227,6 +231,7 @@ async function lockMembership(tx: Transaction, source: MemberSource, userId: num
     .for('update')
   if (!row) throw notFound()
   if (source.ownerId === userId) throw forbidden()
+  if (await isBot(tx, userId)) throw forbidden('the role of a bot ends with its access token')
   return row
 }
 
@@ -238,7 +243,14 @@ async function requireAnotherOwner(tx: Transaction, source: MemberSource, userId
   const owners = await tx
     .select({ user_id: members.user_id })
     .from(members)
-    .where(and(eq(members.namespace_id, source.id), eq(members.access_level, 50), isActive))
+    .where(
+      and(
+        eq(members.namespace_id, source.id),
+        eq(members.access_level, 50),
+        isActive,
+        sql`${members.user_id} not in (select b.user_id from ${bots} b)`,
+      ),
+    )
     .orderBy(members.id)
     .for('update')
   if (owners.every((owner) => owner.user_id === userId)) throw forbidden()
@@ -277,6 +289,7 @@ async function addMember(
 ) {
   const [user] = await tx.select({ id: users.id, kind: users.kind }).from(users).where(eq(users.id, user_id)).for('key share')
   if (!user || user.kind === 'ghost') throw notFound('User')
+  if (user.kind === 'bot') throw invalidRecord({ user: ['project bots cannot be added to other groups / projects'] })
   const values = { access_level, expires_at, created_by_id, requested_at: null }
   const [existing] = await tx
     .select()

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, ilike, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, ilike, lte, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { SCOPES, type Scope } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
@@ -7,7 +7,7 @@ import { count } from '../../db/decoded.js'
 import { conditionsWith, type FilterNames, type Filters } from '../../db/filters.js'
 import { substring } from '../../db/fuzzy.js'
 import { onlyRow } from '../../db/only-row.js'
-import { tokens, users } from '../../db/schema/index.js'
+import { members, tokens, users } from '../../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { dayOf } from '../../lib/text/day.js'
@@ -16,6 +16,7 @@ import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { isBot } from './bots.js'
 import { mailCredential } from './credential-mail.js'
 import { checkMayMakeTokens, parentOf, revokeWithDescendants } from './token-descent.js'
 import { findUserByName } from './users.js'
@@ -34,7 +35,7 @@ const MAX_TOKENS = 1_000
 const MAX_SCOPES = 20
 
 /** What is wrong with a new token (CR-10, SEC-17). */
-function tokenFaults({ name, scopes, description }: NewToken): Record<string, string[]> {
+export function tokenFaults({ name, scopes, description }: NewToken): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   if (name.trim() === '') faults['name'] = ["can't be blank"]
   else if (lengthOf(name) > 255) faults['name'] = [tooLong(255)]
@@ -66,26 +67,24 @@ export async function createToken(
   return ctx.db.transaction(async (tx) => {
     const parent_id = maker ? await parentOf(tx, maker) : null
     await checkTokenLimit(tx, user.id)
-    const token = onlyRow(
-      await tx
-        .insert(tokens)
-        .values({
-          user_id: user.id,
-          parent_id,
-          kind: 'personal',
-          name: given.name,
-          description: given.description ?? null,
-          digest: digestOf(value),
-          scopes: given.scopes,
-          expires_at: given.expires_at ?? null,
-          ...createdNow(ctx),
-        })
-        .returning(),
-    )
-    await auditToken(ctx, tx, 'token_created', token)
+    const token = await insertToken(ctx, tx, given, { user_id: user.id, parent_id, value })
     await mailCredential(ctx, tx, { user: user.id, kind: 'An access token', name: token.name, detail: token.scopes.join(', ') })
     return { token, value }
   })
+}
+
+/** Inserts a personal access token. The caller has checked it, and that the user may have one more. */
+export async function insertToken(
+  ctx: Context,
+  tx: Transaction,
+  given: NewToken,
+  { value, ...owner }: { user_id: number; parent_id: number | null; value: string },
+): Promise<Token> {
+  const { name, description = null, scopes, expires_at = null } = given
+  const values = { ...owner, kind: 'personal' as const, name, description, digest: digestOf(value), scopes, expires_at, ...createdNow(ctx) }
+  const token = onlyRow(await tx.insert(tokens).values(values).returning())
+  await auditToken(ctx, tx, 'token_created', token)
+  return token
 }
 
 /** 400 when the account has the maximum number of active tokens (SEC-130). */
@@ -110,6 +109,7 @@ export const auditToken = (
  */
 export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {
   checkMayMakeTokens(caller)
+  if (caller.user.kind === 'bot') throw forbidden('the token of a project or group makes no tokens')
   const { user, token } = caller
   const held = token.scopes
   const covered = (scope: string) =>
@@ -183,12 +183,16 @@ const filtersAt = (ctx: Context) =>
  */
 export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFilter): Promise<Page<Token>> {
   if (!caller.user.admin && filter.user_id !== undefined && filter.user_id !== caller.user.id) throw unauthenticated()
+  return selectTokens(ctx, caller.user.admin ? undefined : eq(tokens.user_id, caller.user.id), filter)
+}
+
+/** The personal access tokens that meet a condition. */
+export async function selectTokens(ctx: Context, condition: SQL | undefined, filter: TokenFilter): Promise<Page<Token>> {
   const [field, direction] = splitSort(filter.sort)
   const column = { created: tokens.created_at, expires: tokens.expires_at, last_used: tokens.last_used_at, name: tokens.name }[field]
   const order = direction === 'asc' ? asc : desc
   const { limit, offset } = limits(filter)
-  const ofCaller = caller.user.admin ? undefined : eq(tokens.user_id, caller.user.id)
-  const where = and(eq(tokens.kind, 'personal'), ofCaller, ...conditionsWith(filtersAt(ctx), filter))
+  const where = and(eq(tokens.kind, 'personal'), condition, ...conditionsWith(filtersAt(ctx), filter))
   const [items, [all]] = await Promise.all([
     ctx.db.read
       .select()
@@ -247,7 +251,8 @@ export async function rotateToken(
     const revoked = await revokeWithDescendants(tx, old.id, ctx.now())
     for (const descendant of revoked) if (descendant.id !== old.id) await auditToken(ctx, tx, 'token_revoked', descendant)
     // a token that replaces itself, or is replaced by one made with it, stays with the one that it was made with
-    const parent_id = revoked.some(({ id }) => id === maker) ? old.parent_id : maker
+    const bot = await isBot(tx, old.user_id)
+    const parent_id = bot || revoked.some(({ id }) => id === maker) ? old.parent_id : maker
     const { user_id, kind, name, description, scopes } = old
     const fresh = onlyRow(
       await tx
@@ -256,6 +261,8 @@ export async function rotateToken(
         .returning(),
     )
     await auditToken(ctx, tx, 'token_rotated', fresh)
+    // a bot is a member for as long as its token is good (PT-6)
+    if (bot) await tx.update(members).set({ expires_at }).where(eq(members.user_id, user_id))
     return { token: fresh, value }
   })
 }
@@ -277,13 +284,13 @@ export async function markRevoked(ctx: Context, { id }: Token): Promise<boolean>
 /** The user that an administrator creates a token for; 404 when there is none (CR-17). */
 export async function tokenOwner(ctx: Context, userId: number): Promise<{ id: number; admin: boolean }> {
   const [user] = await ctx.db.read.select({ id: users.id, admin: users.admin, kind: users.kind }).from(users).where(eq(users.id, userId))
-  if (!user || user.kind === 'ghost') throw notFound('User')
+  if (user?.kind !== 'human') throw notFound('User')
   return user
 }
 
 /** For the command line (CR-3): creates a token for a user by name; returns its value. */
 export async function createTokenFor(ctx: Context, { username, ...given }: NewToken & { username: string }): Promise<string> {
   const user = await findUserByName(ctx, username)
-  if (!user || user.kind === 'ghost') throw notFound('User')
+  if (user?.kind !== 'human') throw notFound('User')
   return (await createToken(ctx, user, given)).value
 }

@@ -26,6 +26,7 @@ export interface UserFilter extends Paging, Keyset {
   waiting?: boolean | undefined
   external?: boolean | undefined
   exclude_internal?: boolean | undefined
+  without_project_bots?: boolean | undefined
   /** For administrators only. */
   admins?: boolean | undefined
   /** For administrators only. */
@@ -59,6 +60,7 @@ const FILTERS = {
   waiting: { where: (waits) => sql`(${users.state} = 'blocked_pending_approval') = ${waits}`, value: ({ waiting }) => waiting },
   external: { where: () => sql`${users.external}`, value: ({ external }) => external || undefined },
   exclude_internal: { where: () => sql`${users.kind} = 'human'`, value: ({ exclude_internal }) => exclude_internal || undefined },
+  without_project_bots: { where: () => sql`${users.kind} <> 'bot'`, value: ({ without_project_bots }) => without_project_bots || undefined },
   admins: { where: () => sql`${users.admin}`, value: ({ admins }) => admins || undefined },
   two_factor: { where: (state) => sql`${users.two_factor_enabled} = (${state} = 'enabled')`, value: ({ two_factor }) => two_factor },
   username: { where: (name) => sql`lower(${users.username}) = lower(${name})`, value: ({ username }) => username },

@@ -63,7 +63,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
   const update = () =>
     ctx.db.transaction(async (tx) => {
       const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
-      if (!user || user.kind === 'ghost') throw notFound('User')
+      if (user?.kind !== 'human') throw notFound('User')
       const draft = { ...given, email, website_url: given.website_url ?? undefined, avatar: given.avatar?.data }
       const faults = await userFaults(tx, draft, user)
       if (Object.keys(faults).length > 0) throw updateFailed((await userConflict(tx, draft, id)) ?? faults)

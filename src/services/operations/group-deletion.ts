@@ -8,6 +8,7 @@ import { invalidRecord, notFound, refused } from '../../failures.js'
 import { deletionSuffix, formerPath } from '../../rules/path.js'
 import { audit } from '../core/audit.js'
 import { hasSibling, TAKEN } from '../groups/attributes.js'
+import { retireBots } from '../identity/bots.js'
 import { isRouteTaken, lockNamespace, renameNamespace } from '../identity/namespaces.js'
 import { type DeletionOptions, deletionDue } from '../projects/deletion.js'
 import { lowerForks } from '../projects/fork-network.js'
@@ -121,6 +122,7 @@ export async function removeGroup(ctx: Context, tx: Transaction, group: { id: nu
   await deleteProjectRows(ctx, tx, sql`p.namespace_id = any(${sql.param(ids)}::bigint[])`)
   await tx.execute(sql`insert into pending_avatar_deletions (kind, id) select 'group', n.id from ${namespaces} n
     where n.id = any(${sql.param(ids)}::bigint[]) and n.avatar is not null on conflict do nothing`)
+  await retireBots(tx, sql`b.group_id = any(${sql.param(ids)}::bigint[])`)
   await tx.delete(namespaces).where(inArray(namespaces.id, ids))
   await audit(ctx, tx, { action: 'group_deleted', target: { type: 'group', id: group.id, name: group.full_path }, changes: { groups: ids.length } })
   return true

@@ -20,12 +20,13 @@ import {
   todos,
   users,
 } from '../../db/schema/index.js'
-import { conflict, forbidden, notFound } from '../../failures.js'
+import { conflict, forbidden, notFound, nullOnFailure } from '../../failures.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { removeSnippetsOf } from '../content/snippets.js'
 import { audit } from '../core/audit.js'
 import { removeAvatar } from '../identity/avatars.js'
+import { botsToRemove } from '../identity/bots.js'
 import { ghostId } from '../identity/ghost.js'
 import { requireAnotherAdministrator } from '../identity/user-state.js'
 import { removeIssuesOf } from '../issuables/issues/remove.js'
@@ -132,6 +133,23 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
   })
   await removeAvatar(ctx, 'user', id)
 }
+
+/** Removes bots whose token is revoked or has expired, and those of removed projects and groups (PT-7). */
+export const removeBots = defineJob({
+  kind: 'remove bots',
+  slots: 'upkeep',
+  priority: 'low',
+  input: z.object({}),
+  async run(ctx: Context) {
+    for (const { id, removal } of await botsToRemove(ctx)) {
+      if (removal) await finishRemoval(ctx, id, removal === 'hard')
+      // another process may have removed it
+      else await nullOnFailure(removeUser(ctx, id, false, () => undefined))
+    }
+  },
+  every: 60_000,
+  deadline: 3_600_000,
+})
 
 /** Finishes a removal that a crash has interrupted; usually it has nothing to do. */
 export const resumeRemoval = defineJob({

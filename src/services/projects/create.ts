@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import type { ActorUser, SignedIn } from '../../access/actor.js'
+import { type ActorUser, isOutsider, type SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
 import { getGroupFor, getProjectFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
@@ -194,7 +194,7 @@ async function targetNamespace(ctx: Context, caller: SignedIn, namespaceId: numb
   if (!row) throw invalid
   const target = await namespaceFor(ctx, caller, row)
   if (!target) throw invalid
-  if (!target.personal && caller.user.external && !caller.user.admin) throw limitReached(0)
+  if (!target.personal && isOutsider(caller.user)) throw limitReached(0)
   return target
 }
 

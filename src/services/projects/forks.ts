@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { SignedIn } from '../../access/actor.js'
+import { isOutsider, type SignedIn } from '../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -46,7 +46,7 @@ const KEEPALIVE_INTERVAL_MS = 10_000
 export async function forkProject(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewFork): Promise<number> {
   const { project: source } = subject
   // external users create no projects (AC-8)
-  if (caller.user.external && !caller.user.admin) throw forbidden()
+  if (isOutsider(caller.user)) throw forbidden()
   const target = await targetNamespace(ctx, caller, given)
   const fork = { caller, subject, target, settings: await readSettings(ctx), given }
   const from = { storage: source.storage, id: source.id, kind: 'project' } as const

@@ -7,6 +7,7 @@ import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { auditEach } from '../core/audit.js'
 import { removeAvatar } from '../identity/avatars.js'
+import { retireBots } from '../identity/bots.js'
 import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects.js'
 import { removeUploads } from './uploads.js'
 
@@ -40,6 +41,7 @@ export async function deleteProjectRows(ctx: Context, tx: Transaction, condition
   await tx.execute(
     sql`insert into pending_avatar_deletions (kind, id) select 'project', p.id from projects p where ${condition} and p.avatar is not null on conflict do nothing`,
   )
+  await retireBots(tx, sql`b.project_id in (select p.id from projects p where ${condition})`)
   await detachProjects(tx, condition)
   await releaseObjects(tx, condition)
   await tx.execute(sql`delete from projects p where ${condition}`)

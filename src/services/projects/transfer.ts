@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
-import type { SignedIn } from '../../access/actor.js'
+import { isOutsider, type SignedIn } from '../../access/actor.js'
 import { fullPathOf, getGroupFor, type Namespace, type Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -95,7 +95,7 @@ export async function transferTarget(ctx: Context, caller: SignedIn, named: stri
   if (namespace.kind === 'group') await getGroupFor(ctx, caller, String(namespace.id), 'Namespace')
   else if (namespace.owner_id !== caller.user.id && !caller.user.admin) throw notFound('Namespace')
   // external users may neither create nor transfer projects (AC-8)
-  if (caller.user.external && !caller.user.admin) throw forbidden()
+  if (isOutsider(caller.user)) throw forbidden()
   if (!(await namespaceFor(ctx, caller, namespace))) throw forbidden()
   return namespace
 }

@@ -19,7 +19,12 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
     'Code',
     [
       ...pages(can('manage_protection'), ['-/protected_branches', 'Protected branches', 'shield'], ['-/protected_tags', 'Protected tags', 'tag']),
-      ...pages(can('manage_deploy_keys'), ['-/deploy_keys', 'Deploy keys', 'key'], ['-/deploy_tokens', 'Deploy tokens', 'code']),
+      ...pages(
+        can('manage_deploy_keys'),
+        ['-/deploy_keys', 'Deploy keys', 'key'],
+        ['-/deploy_tokens', 'Deploy tokens', 'code'],
+        ['-/settings/access_tokens', 'Access tokens', 'key'],
+      ),
     ],
   ],
   [
@@ -60,6 +65,7 @@ export const groupSettings = ({ can }: GroupSubject): SideSection[] => [
       ...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']),
       ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link']),
       ...pages(can('manage_deploy_tokens'), ['-/deploy_tokens', 'Deploy tokens', 'code']),
+      ...pages(can('manage_members'), ['-/settings/access_tokens', 'Access tokens', 'key']),
     ],
   ],
   [

@@ -100,6 +100,7 @@ export const userPage = page({
             <Avatar view={view} user={user} size="huge" />
             <h1>{user.name}</h1>
             <p class="dim">@{user.username}</p>
+            {user.kind === 'bot' && <p class="badge">bot</p>}
             {user.state !== 'active' && <p class="badge waiting">{user.state === 'deactivated' ? 'deactivated' : 'blocked'}</p>}
             {isShown ? <Details user={user} /> : <p class="dim">This profile is private.</p>}
             {isShown && <p class="dim">Here since {dayText(user.created_at)}</p>}

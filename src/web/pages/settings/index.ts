@@ -1,4 +1,5 @@
 import type { Form, Page } from '../../page.js'
+import { groupAccessTokens, projectAccessTokens } from './access-tokens.js'
 import { otherAddresses } from './addresses.js'
 import { groupAuditPage, projectAuditPage } from './audit.js'
 import { groupBadges, projectBadges } from './badges.js'
@@ -62,6 +63,8 @@ export const settings: readonly (Page | Form)[] = [
   deployKeyRemoval,
   ...projectDeployTokens,
   ...groupDeployTokens,
+  ...projectAccessTokens,
+  ...groupAccessTokens,
   subgroupsPage,
   groupGeneralPage,
   groupGeneralForm,

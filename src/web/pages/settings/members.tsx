@@ -122,7 +122,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                 const { user } = member
                 const origin = origins.get(user.id)
                 const isOwn = own.has(user.id)
-                const mayChange = manages && isOwn && user.id !== source.ownerId
+                const mayChange = manages && isOwn && user.id !== source.ownerId && member.kind !== 'bot'
                 return (
                   <Row
                     key={user.id}
@@ -145,6 +145,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                     }
                   >
                     <Person view={view} user={user} />
+                    {member.kind === 'bot' && <Badge>bot</Badge>}
                     <span class="dim">
                       <Standing member={member} own={own.get(user.id)} origin={origin} place={source.fullPath} />
                     </span>

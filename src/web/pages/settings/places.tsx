@@ -18,6 +18,7 @@ export interface Place<Subject> {
   members: 'project_members' | 'group_members'
   on(ability: 'read_member' | 'manage_members' | 'request_access' | 'manage_variables' | 'manage_hooks' | 'manage_runners'): Access<Subject, true>
   onTokens: Access<Subject, true>
+  onAccessTokens: Access<Subject, true>
   manages(subject: Subject): boolean
   /** The address before `/-/`, without the prefix of the service. */
   home(subject: Subject): string
@@ -37,6 +38,7 @@ export const ofProject: Place<ProjectSubject> = {
   members: 'project_members',
   on: onProjectSignedIn,
   onTokens: onProjectSignedIn('manage_deploy_keys'),
+  onAccessTokens: onProjectSignedIn('manage_deploy_keys'),
   manages: ({ can }) => can('manage_members'),
   home: homeOfProject,
   source: ({ project }) => ({ kind: 'project', id: project.id, fullPath: fullPathOf(project), name: fullPathOf(project) }),
@@ -52,6 +54,7 @@ export const ofGroup: Place<GroupSubject> = {
   members: 'group_members',
   on: onGroupSignedIn,
   onTokens: onGroupSignedIn('manage_deploy_tokens'),
+  onAccessTokens: onGroupSignedIn('manage_members'),
   manages: ({ can }) => can('manage_members'),
   home: homeOfGroup,
   source: ({ group }) => ({ kind: 'group', id: group.id, fullPath: group.full_path, name: group.full_path }),

@@ -16,6 +16,7 @@ export const ALL_SEEING_VIEWER: ActorUser = {
   username: '',
   name: '',
   email: '',
+  kind: 'human',
   admin: true,
   external: false,
   can_create_group: false,
