@@ -960,6 +960,7 @@ const WRITES = {
     await post('/hooks/:hook_id', undefined).catch(() => undefined)
     return { fill: { hook_event_id: (await get('/hooks/:hook_id/events'))[0]?.id ?? 1 }, refused: true }
   },
+  'POST /deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
   'POST /projects/:id/deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
   'PUT /projects/:id/deploy_keys/:key_id': ({ n }) => ({ body: { title: `${n}` } }),
   'DELETE /projects/:id/deploy_keys/:key_id': async ({ post }) => ({

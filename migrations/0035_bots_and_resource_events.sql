@@ -30,6 +30,7 @@ CREATE TABLE "resource_events" (
 	CONSTRAINT "resource_events_whole" CHECK (case when "resource_events"."kind" = 'state' then "resource_events"."state" is not null else "resource_events"."action" is not null end)
 );
 --> statement-breakpoint
+ALTER TABLE "ssh_keys" ADD COLUMN "public" boolean DEFAULT false NOT NULL;--> statement-breakpoint
 ALTER TABLE "issue_links" ADD CONSTRAINT "issue_links_source_id_issues_id_fk" FOREIGN KEY ("source_id") REFERENCES "public"."issues"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "issue_links" ADD CONSTRAINT "issue_links_target_id_issues_id_fk" FOREIGN KEY ("target_id") REFERENCES "public"."issues"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "bots" ADD CONSTRAINT "bots_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -53,4 +54,13 @@ CREATE INDEX "resource_events_issue_id_idx" ON "resource_events" USING btree ("i
 CREATE INDEX "resource_events_merge_request_id_idx" ON "resource_events" USING btree ("merge_request_id","kind","id") WHERE "resource_events"."merge_request_id" is not null;--> statement-breakpoint
 CREATE INDEX "resource_events_user_id_idx" ON "resource_events" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "resource_events_label_id_idx" ON "resource_events" USING btree ("label_id") WHERE "resource_events"."label_id" is not null;--> statement-breakpoint
-CREATE INDEX "resource_events_milestone_id_idx" ON "resource_events" USING btree ("milestone_id") WHERE "resource_events"."milestone_id" is not null;
+CREATE INDEX "resource_events_milestone_id_idx" ON "resource_events" USING btree ("milestone_id") WHERE "resource_events"."milestone_id" is not null;--> statement-breakpoint
+-- A deploy key that opens no project any more is removed (DK-6), also when the project was.
+DROP FUNCTION IF EXISTS drop_deploy_key() CASCADE;
+
+CREATE FUNCTION drop_deploy_key() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  DELETE FROM ssh_keys WHERE id = OLD.key_id AND user_id IS NULL AND NOT public AND NOT EXISTS (SELECT FROM deploy_keys_projects WHERE key_id = OLD.key_id);
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER deploy_keys_projects_drop_key AFTER DELETE ON deploy_keys_projects FOR EACH ROW EXECUTE FUNCTION drop_deploy_key();

@@ -167,7 +167,7 @@ const subjects: Section[] = [
   { name: 'Uploads', description: 'Files attached to Markdown texts of a project.', endpoints: uploads },
   { name: 'Webhooks', description: 'Webhooks of projects, groups and the system, and their deliveries.', endpoints: hooks },
   { name: 'Deploy keys', description: 'SSH keys that give machines access to projects.', endpoints: deployKeys },
-  { name: 'Deploy tokens', description: 'Tokens that give machines read access to projects.', endpoints: deployTokens },
+  { name: 'Deploy tokens', description: 'Tokens that give machines access to repositories or packages.', endpoints: deployTokens },
   { name: 'Applications', description: 'OAuth applications of the service; administrators only.', endpoints: applications },
   {
     name: 'Project and group access tokens',

@@ -17,6 +17,7 @@ import { DENIED, type GitCaller, type GitRefusal, isRefusal } from './admission.
 import { keyCaller } from './key-caller.js'
 
 const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied. A personal access token is needed as the password' }
+const NOT_FOR_GIT: GitRefusal = { status: 403, text: 'The token was not made for Git' }
 
 /**
  * Identifies the caller over HTTP Basic (companions 31.2): a token as the password with any user name, a deploy token
@@ -54,7 +55,7 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
   const verdict = await verifyToken(ctx, password)
   if (verdict.ok) {
     const caller = tokenCaller(verdict)
-    return caller.reads ? caller : { status: 403, text: 'The token was not made for Git' }
+    return caller.reads ? caller : NOT_FOR_GIT
   }
   if (verdict.known) {
     logBadToken(ctx, address, reasonOf(verdict))
@@ -64,6 +65,7 @@ async function callerOf(ctx: Context, headers: IncomingHttpHeaders, address: str
 
   const deploy = await findDeployToken(ctx, password)
   if (deploy) {
+    if (deploy.valid && deploy.username === name && !deploy.scopes.includes('read_repository')) return NOT_FOR_GIT
     if (deploy.valid && deploy.username === name)
       return { user: null, reads: true, writes: false, level: async (project) => levelOfToken(deploy, project) }
     logBadToken(ctx, address, deploy.valid ? 'the token has another user name' : 'the token has expired')

@@ -325,6 +325,8 @@ export const BODIES: Record<string, object> = {
   'POST /groups/:id/variables': { key: 'x', value: 'x' },
   'PUT /groups/:id/variables/:key': { value: 'x' },
   'POST /groups/:id/deploy_tokens': { name: 'x', scopes: [] },
+  'POST /groups/:id/access_tokens': { name: 'x', scopes: [] },
+  'POST /deploy_keys': { title: 'x', key: 'x' },
   // of a GET it is the query
   'GET /keys': { fingerprint: 'x' },
   // refused behind the door, by its day, before the other group is looked for

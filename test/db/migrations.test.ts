@@ -39,7 +39,7 @@ const FROZEN = {
   '0032_schedules_and_triggers': '41278f6a39f28079133a08eaade4bd3190df77696e71be643628fbb232bbc558',
   '0033_project_fields': '9d00567c846722f678d35641ac1549ce5d253c7a15e65141dc8f84071fe7ba9a',
   '0034_badges': '7f7677cfe76c8aabeed189060491e130fb9a9c350f363f73711217143e3b96f8',
-  '0035_bots_and_resource_events': '1f6b02ce9da08157fea4deb4e33899704b570d57667d84bbd1c863727f0ddc7e',
+  '0035_bots_and_resource_events': '112dce22b0177ee02a4d21df60cef949cf84721d76bc8ba11b6809af9dd043b4',
 }
 
 describe('migrations', () => {

@@ -203,7 +203,7 @@ async function keepOwnRows(client: pg.Client, foreignKeys: ForeignKey[], owned: 
   for (const table of owned) await client.query(`delete from ${staged(table)} where not kept`)
   await client.query(`update ${staged('lfs_objects')} o set kept = true from ${staged('lfs_object_projects')} l where l.oid = o.oid`)
   await client.query(
-    `update ${staged('ssh_keys')} k set kept = true from ${staged('deploy_keys_projects')} d where d.key_id = k.id and k.user_id is null`,
+    `update ${staged('ssh_keys')} k set kept = true from ${staged('deploy_keys_projects')} d where d.key_id = k.id and k.user_id is null and not k.public`,
   )
 }
 

@@ -17,6 +17,8 @@ export const sshKeys = pgTable(
     user_id: ref().references(() => users.id, { onDelete: 'cascade' }),
     /** The creator of a deploy key, while that account exists; its pushes are attributed to them. */
     creator_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    /** A deploy key that every project may enable, and that stays without projects (PT-10). */
+    public: boolean().notNull().default(false),
     title: text().notNull(),
     /** One line as submitted, except for line breaks (K-6). */
     key: text().notNull(),

@@ -2,7 +2,7 @@
 DROP FUNCTION IF EXISTS drop_deploy_key() CASCADE;
 
 CREATE FUNCTION drop_deploy_key() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  DELETE FROM ssh_keys WHERE id = OLD.key_id AND user_id IS NULL AND NOT EXISTS (SELECT FROM deploy_keys_projects WHERE key_id = OLD.key_id);
+  DELETE FROM ssh_keys WHERE id = OLD.key_id AND user_id IS NULL AND NOT public AND NOT EXISTS (SELECT FROM deploy_keys_projects WHERE key_id = OLD.key_id);
   RETURN NULL;
 END $$;
 

@@ -18,6 +18,7 @@ import { loadUser } from '../../services/identity/users.js'
 import {
   type AnyKey,
   addDeployKey,
+  addPublicKey,
   enableDeployKey,
   getAnyKey,
   getDeployKey,
@@ -43,11 +44,18 @@ export const deployKeys = [
     path: '/deploy_keys',
     summary: 'List the deploy keys of all projects',
     access: admin,
-    // there are no public keys, which any project could enable
     input: z.object({ ...idPaging, public: opt(bool()) }),
     output: z.array(DeployKey),
-    handler: async ({ ctx, input }) =>
-      pageOf(input.public ? { items: [], total: 0 } : await listAllDeployKeys(ctx, input), input, presentDeployKey).inOrderOfIds(input),
+    handler: async ({ ctx, input }) => pageOf(await listAllDeployKeys(ctx, input), input, presentDeployKey).inOrderOfIds(input),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/deploy_keys',
+    summary: 'Add a deploy key that every project may enable',
+    access: admin,
+    input: z.object({ title: documented.title(), key: documented.sshKey(), expires_at: opt(datetime()) }),
+    output: DeployKey,
+    handler: async ({ ctx, caller, input }) => presentDeployKey(await addPublicKey(ctx, caller, input)),
   }),
   endpoint({
     method: 'GET',

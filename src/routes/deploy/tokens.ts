@@ -5,7 +5,14 @@ import { DeployToken, NewDeployToken, presentDeployToken } from '../../entities/
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, documentedWith, idPaging, list, opt, rowId, str } from '../../http/params.js'
-import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken, type TokenSource } from '../../services/projects/deploy-tokens.js'
+import {
+  createDeployToken,
+  DEPLOY_TOKEN_SCOPES,
+  getDeployToken,
+  listDeployTokens,
+  revokeDeployToken,
+  type TokenSource,
+} from '../../services/projects/deploy-tokens.js'
 
 const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => TokenSource) => {
   const path = `/${kind}s/:id/deploy_tokens`
@@ -40,7 +47,7 @@ const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, tr
         name: documented.title(),
         username: opt(documentedWith(str(), { pattern: '^[A-Za-z0-9_.+-]+$', maxLength: 255 })),
         expires_at: opt(datetime()),
-        scopes: documentedWith(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['read_repository'] } }),
+        scopes: documentedWith(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: DEPLOY_TOKEN_SCOPES } }),
       }),
       output: NewDeployToken,
       async handler({ ctx, caller, subject, input }) {

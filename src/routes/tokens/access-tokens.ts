@@ -91,6 +91,7 @@ const accessTokensOf = <Subject>(kind: MemberSource['kind'], { manage, read, sou
       path: `${path}/self/rotate`,
       summary: `Rotate the access token of a ${kind} that the call is made with`,
       description: 'The value of the new token is returned only in this response.',
+      answers: [401],
       access: read,
       status: 200,
       input: z.object(expires),

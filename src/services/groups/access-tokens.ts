@@ -150,7 +150,7 @@ export async function rotateAccessToken(
         .from(tokens)
         .where(and(eq(tokens.id, caller.token.id), ofSource(source)))
     : []
-  if (self && !own) throw unauthenticated()
+  if (self && !own) throw refused(`This endpoint needs an access token of the ${source.kind}`)
   const [found] = own ? await withLevels(ctx, source, [own]) : [await getAccessToken(ctx, source, Number(id))]
   if (!found) throw unauthenticated()
   if (!self && found.access_level > source.level) throw forbidden()

@@ -1,4 +1,4 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import { projectLevel } from '../../access/roles.js'
@@ -9,7 +9,7 @@ import { count } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { deployKeysProjects, projects, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/unique-violation.js'
-import { invalidRecord, notFound } from '../../failures.js'
+import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
@@ -32,10 +32,13 @@ const missing = () => notFound('Deploy Key')
 const auditKey = (ctx: Context, tx: Transaction, project: Project, action: AuditAction, { id, fingerprint }: SshKey) =>
   audit(ctx, tx, { action, target: { type: 'project', id: project.id, name: fullPathOf(project) }, changes: { key_id: id, fingerprint } })
 
-/** All deploy keys, by id (DK-1). */
-export async function listAllDeployKeys(ctx: Context, paging: Paging & Keyset): Promise<Page<SshKey>> {
+/** All deploy keys, or those alone that are public, by id (DK-1). */
+export async function listAllDeployKeys(
+  ctx: Context,
+  { public: only, ...paging }: Paging & Keyset & { public?: boolean | undefined },
+): Promise<Page<SshKey>> {
   const { limit, offset, ...bounds } = limits(paging)
-  const deploy = and(isNull(sshKeys.user_id), afterRow(sshKeys.id, bounds))
+  const deploy = and(isNull(sshKeys.user_id), only ? eq(sshKeys.public, true) : undefined, afterRow(sshKeys.id, bounds))
   const [items, total] = await Promise.all([
     ctx.db.read.select().from(sshKeys).where(deploy).orderBy(asc(sshKeys.id)).limit(limit).offset(offset),
     ctx.db.read.select({ total: count() }).from(sshKeys).where(deploy),
@@ -78,9 +81,9 @@ export async function getDeployKey(ctx: Context, { id }: Project, keyId: number)
   return found
 }
 
-/** Whether the caller may use a deploy key elsewhere: they maintain a project that has it. */
-async function knowsKey(tx: Transaction, { user }: SignedIn, keyId: number): Promise<boolean> {
-  if (user.admin) return true
+/** Whether the caller may use a deploy key elsewhere: it is public, or they maintain a project that has it. */
+async function knowsKey(tx: Transaction, { user }: SignedIn, { id: keyId, public: isPublic }: SshKey): Promise<boolean> {
+  if (user.admin || isPublic) return true
   const level = projectLevel(projects, sql`${user.id}::bigint`)
   const found = await tx
     .select({ id: projects.id })
@@ -112,7 +115,7 @@ export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, g
     if (known?.user_id === null) {
       const existing = await linked(tx, project.id, known.id)
       if (existing) return existing
-      if (await knowsKey(tx, caller, known.id)) return link(ctx, tx, project, known, given.can_push)
+      if (await knowsKey(tx, caller, known)) return link(ctx, tx, project, known, given.can_push)
     }
     const found = faults(known !== undefined)
     if (Object.keys(found).length > 0) throw invalidRecord(found)
@@ -122,7 +125,7 @@ export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, g
   return retryOnUniqueViolation(() => ctx.db.transaction(add))
 }
 
-/** Enables a deploy key of another project that the caller maintains (DK-5). */
+/** Enables a deploy key that is public, or of another project that the caller maintains (DK-5). */
 export function enableDeployKey(ctx: Context, caller: SignedIn, project: Project, keyId: number): Promise<DeployKey> {
   const enable = async (tx: Transaction) => {
     const existing = await linked(tx, project.id, keyId)
@@ -131,11 +134,59 @@ export function enableDeployKey(ctx: Context, caller: SignedIn, project: Project
       .select()
       .from(sshKeys)
       .where(and(eq(sshKeys.id, keyId), isNull(sshKeys.user_id)))
-    if (!key || !(await knowsKey(tx, caller, keyId))) throw missing()
+    if (!key || !(await knowsKey(tx, caller, key))) throw missing()
     return link(ctx, tx, project, key, false)
   }
   return retryOnUniqueViolation(() => ctx.db.transaction(enable))
 }
+
+/** Maximum number of public deploy keys (SEC-130). */
+const MAX_PUBLIC_KEYS = 1_000
+
+/** Adds a deploy key that every project may enable (PT-10). */
+export function addPublicKey(ctx: Context, caller: SignedIn, given: NewKey): Promise<SshKey> {
+  const add = async (tx: Transaction) => {
+    const { values, faults } = await prepareKey(ctx, given)
+    const [known] = await tx.select({ id: sshKeys.id }).from(sshKeys).where(eq(sshKeys.fingerprint_sha256, values.fingerprint_sha256))
+    const found = faults(known !== undefined)
+    if (Object.keys(found).length > 0) throw invalidRecord(found)
+    await lockName(tx, 'public deploy keys')
+    if ((await tx.$count(sshKeys, eq(sshKeys.public, true))) >= MAX_PUBLIC_KEYS)
+      throw invalidRecord({ base: [`there are already ${MAX_PUBLIC_KEYS}`] })
+    const stored = { ...values, public: true, creator_id: caller.user.id, ...createdNow(ctx) }
+    const key = onlyRow(await tx.insert(sshKeys).values(stored).returning())
+    await auditPublicKey(ctx, tx, 'deploy_key_added', key)
+    return key
+  }
+  return retryOnUniqueViolation(() => ctx.db.transaction(add))
+}
+
+/** Removes a public deploy key, also from the projects that have enabled it (PT-10). */
+export async function removePublicKey(ctx: Context, keyId: number): Promise<SshKey> {
+  return ctx.db.transaction(async (tx) => {
+    const [key] = await tx
+      .delete(sshKeys)
+      .where(and(eq(sshKeys.id, keyId), eq(sshKeys.public, true)))
+      .returning()
+    if (!key) throw missing()
+    await auditPublicKey(ctx, tx, 'deploy_key_removed', key)
+    return key
+  })
+}
+
+const auditPublicKey = (ctx: Context, tx: Transaction, action: AuditAction, { id, title, fingerprint }: SshKey) =>
+  audit(ctx, tx, { action, target: { type: 'key', id, name: fingerprint }, changes: { title, public: true } })
+
+/** The public keys that a project has not enabled, the newest first; few, for its page (PT-10). */
+export const publicKeysFor = (ctx: Context, { id }: Project): Promise<SshKey[]> =>
+  ctx.db.read
+    .select()
+    .from(sshKeys)
+    .where(
+      and(eq(sshKeys.public, true), sql`not exists (select from ${deployKeysProjects} d where d.key_id = ${sshKeys.id} and d.project_id = ${id})`),
+    )
+    .orderBy(desc(sshKeys.id))
+    .limit(20)
 
 /** Changes the title, which all projects of the key share, and whether it may push to this one (DK-4). */
 export function updateDeployKey(
@@ -147,6 +198,8 @@ export function updateDeployKey(
   return ctx.db.transaction(async (tx) => {
     const found = await linked(tx, project.id, keyId)
     if (!found) throw missing()
+    // every project has it
+    if (found.key.public && title !== undefined && title !== found.key.title) throw forbidden()
     if (title !== undefined) {
       const { faults } = await prepareKey(ctx, { title, key: found.key.key })
       const { title: wrong } = faults(false)

@@ -25,8 +25,11 @@ export interface TokenSource {
 
 /** Maximum number of tokens per project or group (SEC-130). */
 const MAX_DEPLOY_TOKENS = 100
-/** The available scopes; there are no package and container registries. */
-const SCOPES = ['read_repository']
+/**
+ * The scopes (PT-11). There is no container registry: those of one are kept for programs that ask for them, and open
+ * nothing.
+ */
+export const DEPLOY_TOKEN_SCOPES = ['read_repository', 'read_registry', 'write_registry', 'read_package_registry', 'write_package_registry']
 /** Minimum time between two recorded uses of a token. */
 const LAST_USED_INTERVAL_MS = 60_000
 
@@ -67,7 +70,7 @@ function faultsOf({ name, username, scopes }: NewDeployToken): Record<string, st
   else if (lengthOf(name) > 255) faults['name'] = [tooLong(255)]
   if (username !== undefined && !/^[\w.+-]{1,255}$/.test(username)) faults['username'] = ["can contain only letters, digits, '_', '-', '+', and '.'"]
   if (scopes.length === 0) faults['scopes'] = ["can't be blank"]
-  else if (new Set(scopes).size < scopes.length || scopes.some((scope) => !SCOPES.includes(scope)))
+  else if (new Set(scopes).size < scopes.length || scopes.some((scope) => !DEPLOY_TOKEN_SCOPES.includes(scope)))
     faults['scopes'] = ['can only contain available scopes']
   return faults
 }
@@ -115,6 +118,7 @@ export async function revokeDeployToken(ctx: Context, source: TokenSource, id: n
 /** A deploy token presented as a Git credential. */
 export interface PresentedToken {
   username: string
+  scopes: string[]
   valid: boolean
   project_id: number | null
   /** Full path of the group whose projects it gives access to. */
@@ -136,7 +140,7 @@ export async function findDeployToken(ctx: Context, value: string): Promise<Pres
     ctx.jobs.add('deploy token last used', async () => {
       await ctx.db.write.update(deployTokens).set({ last_used_at: now }).where(eq(deployTokens.id, token.id))
     })
-  return { username: token.username, valid, project_id: token.project_id, group }
+  return { username: token.username, scopes: token.scopes, valid, project_id: token.project_id, group }
 }
 
 /** The access level of a token on a project: reporter on its own project, or on projects of its group and subgroups. */

@@ -19,6 +19,7 @@ const SECTIONS = [
       ['/admin/users', 'Users', 'user'],
       ['/admin/groups', 'Groups', 'users'],
       ['/admin/projects', 'Projects', 'folder'],
+      ['/admin/deploy_keys', 'Deploy keys', 'key'],
       ['/admin/runners', 'Runners', 'rocket'],
       ['/admin/variables', 'CI variables', 'lock'],
       ['/admin/abuse_reports', 'Abuse reports', 'triangle-alert'],

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sshKeys, users } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
+import { TestBrowser } from '../../support/browser.js'
 import { commitIn } from '../../support/clients/git-client.js'
 import { anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { type KeyPair, sshClient } from '../../support/ssh/ssh.js'
@@ -175,5 +176,54 @@ describe('a deploy key (DK-7)', () => {
       .set({ expires_at: new Date(Date.now() - 1_000) })
       .where(eq(sshKeys.id, key.id))
     expect(await client.ssh(pair)).toMatchObject({ ready: false })
+  })
+})
+
+describe('public deploy keys (PT-10)', () => {
+  it('are added by administrators, open nothing by themselves, and are enabled by maintainers', async () => {
+    const project = await aPlace()
+    const pair = client.newKey()
+    const body = { title: 'public', key: pair.line }
+    await t.api('post', '/deploy_keys', owner).send(body).expect(403)
+    const { body: key } = await t.api('post', '/deploy_keys', admin).send(body).expect(201)
+    expect(key).toMatchObject({ title: 'public', expires_at: null })
+    expect((await t.api('post', '/deploy_keys', admin).send(body).expect(400)).body.message).toHaveProperty('fingerprint')
+    expect((await t.api('get', '/deploy_keys?public=true&per_page=100', admin).expect(200)).body).toContainEqual(key)
+    expect((await clone(pair, project)).code).not.toBe(0)
+    await t.api('post', `${project.path}/deploy_keys/${key.id}/enable`, owner).expect(201)
+    expect((await clone(pair, project)).code).toBe(0)
+    // its title is that of all projects
+    await t.api('put', `${project.path}/deploy_keys/${key.id}`, owner).send({ title: 'mine', can_push: true }).expect(403)
+    await t.api('put', `${project.path}/deploy_keys/${key.id}`, owner).send({ can_push: true }).expect(200)
+    // it stays without projects
+    await t.api('delete', `${project.path}/deploy_keys/${key.id}`, owner).expect(204)
+    expect((await clone(pair, project)).code).not.toBe(0)
+    const again = await t.api('post', `${project.path}/deploy_keys`, owner).send(body).expect(201)
+    expect(again.body.id).toBe(key.id)
+  })
+
+  it('have a page of the administration, and are offered on the page of a project', async () => {
+    const project = await aPlace()
+    const browser = new TestBrowser(t.url)
+    await browser.signIn(admin)
+    await browser.open('/admin/deploy_keys')
+    expect((await browser.submit('Add key', { 'deploy_key[title]': 'shared', 'deploy_key[key]': 'no key' })).$('#deploy_key_key_fault').length).toBe(
+      1,
+    )
+    const pair = client.newKey()
+    await browser.submit('Add key', { 'deploy_key[title]': 'shared', 'deploy_key[key]': pair.line })
+    const maintainer = new TestBrowser(t.url)
+    await maintainer.signIn(owner)
+    await maintainer.open(`/${project.fullPath}/-/deploy_keys`)
+    expect((await maintainer.submit('Enable')).text).toContain('The key “shared” is enabled.')
+    expect((await clone(pair, project)).code).toBe(0)
+    await browser.open('/admin/deploy_keys')
+    // those of this and of other tests
+    while (browser.page?.$('main .rows form').length) await browser.submit('Remove')
+    expect((await clone(pair, project)).code).not.toBe(0)
+    const { rows } = await t.ctx.db.write.execute<{ action: string }>(
+      sql`select action from audit_events where target_type = 'key' and changes->>'title' = 'shared' order by id`,
+    )
+    expect(rows.map(({ action }) => action)).toEqual(['deploy_key_added', 'deploy_key_removed'])
   })
 })

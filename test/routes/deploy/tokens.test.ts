@@ -36,7 +36,7 @@ describe('deploy tokens (DK-8)', () => {
     await t.api('get', `${path}/${made.id}`, owner).expect(404)
   })
 
-  it('need a name and the one scope there is', async () => {
+  it('need a name and scopes that there are (PT-11)', async () => {
     const project = await aProject(t.ctx, { creator: owner })
     const add = (body: object) => t.api('post', `${project.path}/deploy_tokens`, owner).send(body).expect(400)
     expect((await add({ name: ' ', scopes: ['read_repository'] })).body.message).toEqual({ name: ["can't be blank"] })
@@ -66,6 +66,20 @@ describe('deploy tokens (DK-8)', () => {
       .where(eq(deployTokens.id, made.id))
     expect(await fetches(project.fullPath, made)).toBe(false)
     expect((await t.api('get', `${project.path}/deploy_tokens/${made.id}`, owner)).body.expired).toBe(true)
+  })
+
+  it('may be for packages or a container registry, and then do not open Git (PT-11)', async () => {
+    const project = await aProject(t.ctx, { creator: owner, visibility: 'private', files: { a: 'a' } })
+    const scopes = ['read_registry', 'write_registry', 'read_package_registry', 'write_package_registry']
+    const { body: made } = await t.api('post', `${project.path}/deploy_tokens`, owner).send({ name: 'x', scopes }).expect(201)
+    expect(made.scopes).toEqual(scopes)
+    const { err } = await gitRun(client.folder(), 'ls-remote', '-q', client.url(project.fullPath, made, made.username))
+    expect(err).toContain('403')
+    const { body: both } = await t
+      .api('post', `${project.path}/deploy_tokens`, owner)
+      .send({ name: 'x', scopes: ['read_repository', ...scopes] })
+      .expect(201)
+    expect(await fetches(project.fullPath, both)).toBe(true)
   })
 
   it('of a group opens its projects and those below it, and no neighbour', async () => {

@@ -115,7 +115,7 @@ describe.each(['project', 'group'] as const)('tokens of a %s', (kind) => {
     expect((await t.api('post', `${path}/self/rotate`, third).send({ expires_at: '2099-01-01' }).expect(400)).body.message).toHaveProperty(
       'expires_at',
     )
-    await t.api('post', `${path}/self/rotate`, owner).expect(401)
+    await t.api('post', `${path}/self/rotate`, owner).expect(400)
     const elsewhere = await place()
     await t.api('post', `${elsewhere.path}/access_tokens/self/rotate`, third).expect(404)
     const again = (await t.api('post', '/personal_access_tokens/self/rotate', third).expect(200)).body as Made

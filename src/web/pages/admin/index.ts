@@ -10,6 +10,7 @@ import {
 } from './applications.js'
 import { auditExport, auditLogPage } from './audit-log.js'
 import { broadcastChange, broadcastDismissal, broadcastForm, broadcastRemoval, broadcastsPage, editBroadcastPage } from './broadcasts.js'
+import { publicKeyForm, publicKeyRemoval, publicKeysPage } from './deploy-keys.js'
 import { adminGroupPage, adminGroupsPage, groupRemoval, groupRestoration } from './groups.js'
 import { heldTextRelease, heldTextRemoval, heldTextsPage } from './held-texts.js'
 import { hookChange, hookForm, hookPage, hookRemoval, hookResend, hooksPage, hookTest } from './hooks.js'
@@ -52,6 +53,9 @@ export const admin: readonly (Page | Form)[] = [
   broadcastChange,
   broadcastRemoval,
   broadcastDismissal,
+  publicKeysPage,
+  publicKeyForm,
+  publicKeyRemoval,
   adminGroupsPage,
   adminGroupPage,
   groupRemoval,

@@ -1,9 +1,18 @@
 import { z } from 'zod'
 import { fullPathOf, type GroupSubject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import * as documented from '../../../http/documented.js'
-import { bool, date, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
-import { addDeployKey, getDeployKey, listDeployKeys, removeDeployKey, updateDeployKey } from '../../../services/projects/deploy-keys.js'
+import { bool, date, list, opt, orDefault, paging, rowId, str } from '../../../http/params.js'
+import {
+  addDeployKey,
+  enableDeployKey,
+  getDeployKey,
+  listDeployKeys,
+  publicKeysFor,
+  removeDeployKey,
+  updateDeployKey,
+} from '../../../services/projects/deploy-keys.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken } from '../../../services/projects/deploy-tokens.js'
+import { ScopeBadges } from '../../components/accounts/scopes.js'
 import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
@@ -34,7 +43,10 @@ export const deployKeysPage = page({
   access,
   input: z.object({ page: paging.page }),
   async show({ ctx, subject, input, view }) {
-    const { items, total } = await listDeployKeys(ctx, subject.project, { page: input.page, per_page: PER_PAGE })
+    const [{ items, total }, offered] = await Promise.all([
+      listDeployKeys(ctx, subject.project, { page: input.page, per_page: PER_PAGE }),
+      publicKeysFor(ctx, subject.project),
+    ])
     const at = keys(subject)
     const f = fieldsOf(view, newKey).deploy_key
     return {
@@ -67,6 +79,22 @@ export const deployKeysPage = page({
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
+          {offered.length > 0 && (
+            <>
+              <h2>Keys of the service</h2>
+              <Rows empty="">
+                {offered.map((key) => (
+                  <Row
+                    key={key.id}
+                    actions={<ActionButton view={view} action={`${at}/${key.id}/enable`} method="PUT" label="Enable" what={key.title} />}
+                  >
+                    <strong>{key.title}</strong>
+                    <code class="dim">SHA256:{key.fingerprint_sha256}</code>
+                  </Row>
+                ))}
+              </Rows>
+            </>
+          )}
           <h2>Add a key</h2>
           <FormTag view={view} action={at}>
             <FormFaults view={view} />
@@ -138,6 +166,17 @@ export const deployKeyChange = form({
   },
 })
 
+export const deployKeyEnabling = form({
+  at: 'P/-/deploy_keys/:key_id/enable',
+  method: 'PUT',
+  access,
+  input: z.object(byKey),
+  async submit({ ctx, caller, subject, input }) {
+    const { key } = await enableDeployKey(ctx, caller, subject.project, input.key_id)
+    return new Redirect(keys(subject), { notice: `The key “${key.title}” is enabled.` })
+  },
+})
+
 export const deployKeyRemoval = form({
   at: 'P/-/deploy_keys/:key_id',
   method: 'DELETE',
@@ -151,13 +190,25 @@ export const deployKeyRemoval = form({
 })
 
 const newToken = z.object({
-  deploy_token: z.object({ name: orDefault(documented.title(), ''), username: orDefault(str(), ''), expires_at: opt(date()) }),
+  deploy_token: z.object({
+    name: orDefault(documented.title(), ''),
+    username: orDefault(str(), ''),
+    expires_at: opt(date()),
+    scopes: orDefault(list(str()), []),
+  }),
 })
+
+/** What may be chosen here: there is no container registry. */
+const SCOPES = {
+  read_repository: 'Clone and fetch over HTTP',
+  read_package_registry: 'Install packages',
+  write_package_registry: 'Install and publish packages',
+}
 
 /** Deploy tokens, whose value is shown once (DK-8). */
 function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
   const at = `${of.at}/deploy_tokens` as const
-  const list = (subject: Subject) => `${of.home(subject)}/-/deploy_tokens`
+  const home = (subject: Subject) => `${of.home(subject)}/-/deploy_tokens`
 
   const tokensPage = page({
     at,
@@ -171,7 +222,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
         body: (
           <of.Frame view={view} subject={subject} at="-/deploy_tokens" title="Deploy tokens">
             <p>
-              A deploy token lets a machine clone {of.kind === 'project' ? 'this project' : 'the projects of this group'} over HTTP, without a user.
+              A deploy token lets a machine read {of.kind === 'project' ? 'this project' : 'the projects of this group'} over HTTP, without a user.
             </p>
             <Rows empty="There are no deploy tokens.">
               {items.map((token) => (
@@ -180,7 +231,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
                   actions={
                     <ActionButton
                       view={view}
-                      action={`${list(subject)}/${token.id}`}
+                      action={`${home(subject)}/${token.id}`}
                       method="DELETE"
                       label="Revoke"
                       what={token.name}
@@ -192,6 +243,9 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
                     <strong>{token.name}</strong> <code class="dim">{token.username}</code>{' '}
                     {token.expires_at && token.expires_at <= view.now && <Badge kind="danger">expired</Badge>}
                   </span>
+                  <span>
+                    <ScopeBadges scopes={token.scopes} />
+                  </span>
                   <span class="dim">
                     Created <Time at={token.created_at} />
                     <LastUsed at={token.last_used_at} />
@@ -202,11 +256,17 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
             <h2>New token</h2>
-            <FormTag view={view} action={list(subject)} once>
+            <FormTag view={view} action={home(subject)} once>
               <FormFaults view={view} />
               <Field {...f.name} label="Name" hint="What it is for." />
               <Field {...f.username} label="Username" hint="Empty: made from its number." autocomplete="off" />
               <Field {...f.expires_at} label="Expires on" hint="Empty: it never expires." />
+              <fieldset>
+                <legend>Scopes</legend>
+                {Object.entries(SCOPES).map(([scope, hint]) => (
+                  <Checkbox key={scope} {...f.scopes} value={scope} label={scope} hint={hint} checked={scope === 'read_repository'} />
+                ))}
+              </fieldset>
               <Submit label="Create token" />
             </FormTag>
           </of.Frame>
@@ -224,7 +284,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
       const { token, value } = await createDeployToken(ctx, caller, of.source(subject), {
         name: given.name,
         username: given.username.trim() || undefined,
-        scopes: ['read_repository'],
+        scopes: given.scopes,
         expires_at: given.expires_at === undefined ? undefined : new Date(given.expires_at),
       })
       const clone = view.links.http(of.kind === 'project' ? of.source(subject).fullPath : `${of.source(subject).fullPath}/PROJECT`)
@@ -237,12 +297,16 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
               <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
             </p>
             <Copied id="token" label="Token" value={value} />
-            <p>With Git, as the password:</p>
-            <pre>
-              <code>git clone {clone.replace('://', `://${token.username}@`)}</code>
-            </pre>
+            {token.scopes.includes('read_repository') && (
+              <>
+                <p>With Git, as the password:</p>
+                <pre>
+                  <code>git clone {clone.replace('://', `://${token.username}@`)}</code>
+                </pre>
+              </>
+            )}
             <p>
-              <a href={view.links.prefix + list(subject)}>All tokens</a>
+              <a href={view.links.prefix + home(subject)}>All tokens</a>
             </p>
           </of.Frame>
         ),
@@ -258,7 +322,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
     async submit({ ctx, subject, input }) {
       const { name } = await getDeployToken(ctx, of.source(subject), input.token_id)
       await revokeDeployToken(ctx, of.source(subject), input.token_id)
-      return new Redirect(list(subject), { notice: `The token “${name}” is revoked.` })
+      return new Redirect(home(subject), { notice: `The token “${name}” is revoked.` })
     },
   })
 

@@ -3,7 +3,16 @@ import { groupAccessTokens, projectAccessTokens } from './access-tokens.js'
 import { otherAddresses } from './addresses.js'
 import { groupAuditPage, projectAuditPage } from './audit.js'
 import { groupBadges, projectBadges } from './badges.js'
-import { deployKeyChange, deployKeyForm, deployKeyPage, deployKeyRemoval, deployKeysPage, groupDeployTokens, projectDeployTokens } from './deploy.js'
+import {
+  deployKeyChange,
+  deployKeyEnabling,
+  deployKeyForm,
+  deployKeyPage,
+  deployKeyRemoval,
+  deployKeysPage,
+  groupDeployTokens,
+  projectDeployTokens,
+} from './deploy.js'
 import {
   groupAdvancedPage,
   groupAvatarRemoval,
@@ -61,6 +70,7 @@ export const settings: readonly (Page | Form)[] = [
   deployKeyPage,
   deployKeyChange,
   deployKeyRemoval,
+  deployKeyEnabling,
   ...projectDeployTokens,
   ...groupDeployTokens,
   ...projectAccessTokens,
