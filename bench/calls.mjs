@@ -316,6 +316,14 @@ const READS = {
   'GET /projects/:id/deploy_tokens/:token_id': '',
   'GET /groups/:id/deploy_tokens': '',
   'GET /groups/:id/deploy_tokens/:token_id': '',
+  ...Object.fromEntries(
+    ['issues/:issue_iid', 'merge_requests/:merge_request_iid'].flatMap((of) =>
+      ['label', 'milestone', 'state'].flatMap((kind) => [
+        [`GET /projects/:id/${of}/resource_${kind}_events`, ''],
+        [`GET /projects/:id/${of}/resource_${kind}_events/:event_id`, async (k) => ({ fill: await resourceEvent(k, of, kind) })],
+      ]),
+    ),
+  ),
   'GET /projects/:id/access_tokens': '',
   'GET /projects/:id/access_tokens/:token_id': async (k) => ({ fill: await accessToken(k, 'projects') }),
   'GET /groups/:id/access_tokens': '',
@@ -592,6 +600,15 @@ const IN_BOTH = Object.fromEntries(
     ]
   }),
 )
+
+/** An issue or merge request of the seeded project, with an event of the kind. */
+async function resourceEvent({ get, put, post, n }, of, kind) {
+  const at = `/projects/:id/${of}`
+  if (kind === 'label') await put(at, { labels: `label ${n}` })
+  else if (kind === 'milestone') await put(at, { milestone_id: (await post('/projects/:id/milestones', { title: `of event ${n}` })).id })
+  else for (const state_event of ['close', 'reopen']) await put(at, { state_event })
+  return { event_id: (await get(`${at}/resource_${kind}_events?per_page=1`))[0].id }
+}
 
 /** A token of a new project or group: one has few of them. */
 async function accessToken(k, of) {

@@ -24,6 +24,7 @@ import { groups } from './groups/index.js'
 import { groupSharing } from './groups/sharing.js'
 import { hooks } from './hooks/index.js'
 import { instance } from './instance/index.js'
+import { resourceEvents } from './issuables/resource-events.js'
 import { issueAttention } from './issues/attention.js'
 import { issues } from './issues/issues.js'
 import { issueLists } from './issues/lists.js'
@@ -150,6 +151,7 @@ const subjects: Section[] = [
   },
   { name: 'Runners', description: 'Runners, and what GitLab Runner calls.', endpoints: runners },
   { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },
+  { name: 'Resource events', description: 'What happened to labels, milestones and states of issues and merge requests.', endpoints: resourceEvents },
   { name: 'Issues', description: 'Issues with their todos and time tracking.', endpoints: [...issueLists, ...issues, ...issueAttention] },
   { name: 'Labels', description: 'Labels of projects and groups.', endpoints: labels },
   { name: 'Milestones', description: 'Milestones of projects and groups.', endpoints: milestones },

@@ -8,7 +8,7 @@ import { presentReferences, References, type Standpoint } from './references.js'
 import { presentTimeStats, TimeStats } from './time-stats.js'
 
 /** A label with details, which newer clients ask for (section 15), without the counts of section 16. */
-const LabelDetails = z.strictObject({
+export const LabelDetails = z.strictObject({
   id: z.int(),
   name: z.string(),
   color: z.string(),

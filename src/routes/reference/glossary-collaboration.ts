@@ -104,6 +104,7 @@ export const ISSUABLES: Record<string, string> = {
 export const KEYS_AND_HOOKS: Record<string, string> = {
   hook_id: 'Id of the hook.',
   hook_event_id: 'Id of the delivery.',
+  event_id: 'Id of the event.',
   'Webhooks: status': 'Return only deliveries with this HTTP status, or `successful`, `client_failure` or `server_failure`.',
   trigger: 'Type of event to send.',
   token: 'A secret that is sent with every delivery.',

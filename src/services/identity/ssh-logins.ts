@@ -20,7 +20,10 @@ const selectLogin = statement('ssh login', (db, by: 'id' | 'sha256') =>
   db
     .select({ key: sshKeys, user: users })
     .from(sshKeys)
-    .leftJoin(users, sql`${users.id} = coalesce(${sshKeys.user_id}, ${sshKeys.creator_id}) and ${users.state} = 'active' and ${users.kind} <> 'ghost'`)
+    .leftJoin(
+      users,
+      sql`${users.id} = coalesce(${sshKeys.user_id}, ${sshKeys.creator_id}) and ${users.state} = 'active' and ${users.kind} <> 'ghost'`,
+    )
     .where(eq(by === 'id' ? sshKeys.id : sshKeys.fingerprint_sha256, sql.placeholder('value'))),
 )
 

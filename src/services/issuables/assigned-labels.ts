@@ -4,6 +4,7 @@ import type { Transaction } from '../../db/client.js'
 import { issueLabels, labels, mergeRequestLabels } from '../../db/schema/index.js'
 import type { Target } from '../activity/subscriptions.js'
 import { labelIdsOf, splitTitles } from './labels.js'
+import { labelEvents, recordResourceEvents } from './resource-events.js'
 
 /** The join table of labels for each kind of issuable, and its column with the issuable's id. */
 const LABEL_TABLES = {
@@ -32,8 +33,14 @@ export async function assignLabels(tx: Pick<Transaction, 'execute'>, { type, id,
   await tx.execute(sql`insert into ${table} (project_id, ${ownerColumn}, label_id) values ${sql.join(rows, sql`, `)}`)
 }
 
-/** Sets, adds and removes labels of an issue or merge request; returns the texts of system notes (IS-6, MR-45, X-4). */
-export async function changeLabels(tx: Transaction, subject: ProjectSubject, target: Target, given: LabelChanges, now: Date): Promise<string[]> {
+/** Sets, adds and removes labels of an issue or merge request, with their events; returns the texts of system notes (IS-6, MR-45, X-4). */
+export async function changeLabels(
+  tx: Transaction,
+  subject: ProjectSubject,
+  target: Target,
+  given: LabelChanges,
+  { by, now }: { by: number; now: Date },
+): Promise<string[]> {
   const { labels: all, add_labels: add = [], remove_labels: remove = [] } = given
   if (all === undefined && add.length === 0 && remove.length === 0) return []
   const { table, ownerColumn } = LABEL_TABLES[target.type]
@@ -52,6 +59,11 @@ export async function changeLabels(tx: Transaction, subject: ProjectSubject, tar
   if (removed.length > 0)
     await tx.execute(sql`delete from ${table} where ${ownerColumn} = ${target.id} and label_id in (${commaList(removed.map(({ id }) => id))})`)
   await assignLabels(tx, target, added)
+  const events = labelEvents(
+    added,
+    removed.map(({ id }) => id),
+  )
+  await recordResourceEvents(tx, target, by, events, now)
   const titles = added.length > 0 ? await tx.select({ title: labels.title }).from(labels).where(inArray(labels.id, added)).orderBy(sql`title`) : []
   const quoted = (list: { title: string }[]) => list.map(({ title }) => `~"${title}"`).join(' ')
   return [...(added.length > 0 ? [`added ${quoted(titles)}`] : []), ...(removed.length > 0 ? [`removed ${quoted(removed)}`] : [])]

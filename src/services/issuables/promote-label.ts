@@ -3,7 +3,16 @@ import type { SignedIn } from '../../access/actor.js'
 import { getGroupFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { onlyRow } from '../../db/only-row.js'
-import { boardLists, issueLabels, labels, mergeRequestLabels, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
+import {
+  boardLists,
+  issueLabels,
+  labels,
+  mergeRequestLabels,
+  namespaceAncestry,
+  projects,
+  resourceEvents,
+  subscriptions,
+} from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { conflict, forbidden, notFound, refused } from '../../failures.js'
 import type { Label } from './labels.js'
@@ -55,6 +64,7 @@ export async function promoteLabel(
         }
         // a board has one of them at most
         await tx.update(boardLists).set({ label_id: made.id }).where(inArray(boardLists.label_id, ids))
+        await tx.update(resourceEvents).set({ label_id: made.id }).where(inArray(resourceEvents.label_id, ids))
         await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, 'Label'), inArray(subscriptions.target_id, ids)))
         await tx.delete(labels).where(inArray(labels.id, ids))
       }),

@@ -13,6 +13,7 @@ import { createTodos } from '../activity/todos.js'
 import { assignLabels, type LabelChanges } from './assigned-labels.js'
 import { labelIdsOf } from './labels.js'
 import { usableMilestone } from './milestones.js'
+import { labelEvents, milestoneEvents, recordResourceEvents } from './resource-events.js'
 
 /** Attributes of a new issue or merge request. */
 export interface NewIssuable {
@@ -147,20 +148,22 @@ export function notesOnAttributes({ assignee_id, milestone_id }: Partial<Columns
 interface Created {
   target: Target
   assignee_id: number | null
+  milestone_id: number | null
   labelIds: number[]
   text: string
   readers: Readers
 }
 
-/** Writes what a new issuable entails: its labels, the assignee's todo, and its mentions. */
+/** Writes what a new issuable entails: its labels, the events of these and of its milestone, the assignee's todo, and its mentions. */
 export async function recordCreation(
   ctx: Context,
   tx: Transaction,
   caller: SignedIn,
-  { target, assignee_id, labelIds, text, readers }: Created,
+  { target, assignee_id, milestone_id, labelIds, text, readers }: Created,
 ): Promise<void> {
   await settleAll([
     assignLabels(tx, target, labelIds),
+    recordResourceEvents(tx, target, caller.user.id, [...labelEvents(labelIds), ...milestoneEvents(null, milestone_id)], ctx.now()),
     notifyAssignee(tx, caller, target, assignee_id, ctx.now()),
     recordMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
   ])
@@ -189,7 +192,10 @@ export async function recordChange(
   if (after.assignee_id !== before.assignee_id) await notifyAssignee(tx, caller, target, after.assignee_id, now)
   if (after.title !== before.title || after.description !== before.description)
     await recordMentions(ctx, tx, caller, { target, note_id: null, text: textOf(after), before: textOf(before) }, readers)
-  if (after.state === before.state) return
+  const isOther = after.state !== before.state
+  const stateEvents = isOther ? [{ kind: 'state' as const, state: after.state === 'closed' ? ('closed' as const) : ('reopened' as const) }] : []
+  await recordResourceEvents(tx, target, author_id, [...milestoneEvents(before.milestone_id, after.milestone_id), ...stateEvents], now)
+  if (!isOther) return
   const action = after.state === 'closed' ? 'closed' : 'reopened'
   const about = { project_id: target.project_id, target_type: target.type, target_id: target.id }
   await recordEvent(tx, { ...about, author_id, action, created_at: now, confidential })

@@ -141,6 +141,7 @@ async function leaveFormerParent(ctx: Context, tx: Transaction, tree: number[]):
   const { rows } = await tx.execute<{ id: string; namespace_id: string }>(sql`select p.id, p.namespace_id from ${projects} p
     where p.namespace_id = ${ids} and exists (select from (select w.project_id, w.label_id from issue_labels w union all
         select w.project_id, w.label_id from merge_request_labels w union all
+        select w.project_id, w.label_id from resource_events w where w.label_id is not null union all
         select b.project_id, h.label_id from board_lists h join boards b on b.id = h.board_id) w join labels l on l.id = w.label_id
       where w.project_id = p.id and l.namespace_id is not null
         and l.namespace_id not in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = p.namespace_id)) order by p.id`)

@@ -12,6 +12,7 @@ import {
   namespaceAncestry,
   releaseMilestones,
   releases,
+  resourceEvents,
 } from '../../db/schema/index.js'
 import { nextIid } from '../core/iids.js'
 
@@ -29,6 +30,17 @@ interface Replacement {
 export async function transferLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
   await replaceLabels(tx, projectId, namespaceId, now)
   await replaceMilestones(tx, projectId, namespaceId, now)
+  await replaceInEvents(tx, projectId, namespaceId)
+}
+
+/** Events are about the label or milestone of the same title from now on; without one, the label is null as if it were deleted. */
+async function replaceInEvents(tx: Transaction, projectId: number, namespaceId: number) {
+  const ancestors = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${namespaceId})`
+  const own = (at: SQL) => sql`(select t.id from ${at} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id`
+  await tx.execute(sql`update ${resourceEvents} e set label_id = ${own(sql`${labels}`)} in ${ancestors}) order by t.project_id nulls last limit 1)
+    from ${labels} o where e.project_id = ${projectId} and o.id = e.label_id and o.namespace_id is not null and o.namespace_id not in ${ancestors}`)
+  await tx.execute(sql`update ${resourceEvents} e set milestone_id = ${own(sql`${milestones}`)} = ${namespaceId}) order by t.project_id nulls last limit 1)
+    from ${milestones} o where e.project_id = ${projectId} and o.id = e.milestone_id and o.namespace_id is not null and o.namespace_id <> ${namespaceId}`)
 }
 
 const listsOf = (projectId: number) => sql`select b.id from ${boards} b where b.project_id = ${projectId}`

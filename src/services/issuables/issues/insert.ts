@@ -11,6 +11,7 @@ import {
   milestones,
   namespaces,
   projects,
+  resourceEvents,
   todos,
   userAgentDetails,
   users,
@@ -69,6 +70,14 @@ export const insertIssue = batchStatement('create an issue', (db, shape: Shape) 
     .as(sql`select id, title from found ${shape.labels === 'created' ? sql`union all select id, title from made` : sql``}`)
   const labelled = db.$with('labelled', {}).as(sql`insert into ${issueLabels} (project_id, issue_id, label_id)
     select ${id('project')}, issue.id, applied.id from issue, applied order by applied.id`)
+  const labelEvents = db
+    .$with('label_events', {})
+    .as(sql`insert into ${resourceEvents} (project_id, issue_id, kind, user_id, action, label_id, created_at)
+    select ${id('project')}, issue.id, 'label', ${id('author')}, 'add', applied.id, ${now} from issue, applied order by applied.id`)
+  const milestoneEvent = db
+    .$with('milestone_event', {})
+    .as(sql`insert into ${resourceEvents} (project_id, issue_id, kind, user_id, action, milestone_id, created_at)
+    select ${id('project')}, issue.id, 'milestone', ${id('author')}, 'add', ${id('milestone')}, ${now} from issue`)
   const event = db
     .$with('event', {})
     .as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, about_type, about_id, created_at)
@@ -84,7 +93,8 @@ export const insertIssue = batchStatement('create an issue', (db, shape: Shape) 
     from issue, unnest(${ids('notified')}, ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
   const referred = db.$with('referred', {}).as(insertCrossReferences(value('references'), id('author'), now, sql`(select id from issue)`))
   const optional = [
-    ...{ none: [], known: [found, applied, labelled], created: [found, made, applied, labelled] }[shape.labels],
+    ...{ none: [], known: [found, applied, labelled, labelEvents], created: [found, made, applied, labelled, labelEvents] }[shape.labels],
+    ...(shape.milestone ? [milestoneEvent] : []),
     ...(shape.origin ? [origin] : []),
     ...(shape.people ? [named, notified] : []),
     ...(shape.references ? [referred] : []),

@@ -5,7 +5,19 @@ import { fullPathOf, getProjectFor, type Project, type ProjectSubject } from '..
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { onlyRow } from '../../../db/only-row.js'
-import { awardEmoji, issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../../db/schema/index.js'
+import {
+  awardEmoji,
+  issueLabels,
+  issues,
+  labels,
+  mentions,
+  milestones,
+  namespaceAncestry,
+  notes,
+  projects,
+  resourceEvents,
+  subscriptions,
+} from '../../../db/schema/index.js'
 import { notFound, refused } from '../../../failures.js'
 import type { Slices } from '../../../lib/async/slices.js'
 import { MAX_DESCRIPTION } from '../../../rules/descriptions.js'
@@ -16,6 +28,7 @@ import { finishTodos } from '../../activity/todos.js'
 import { nextIid } from '../../core/iids.js'
 import { actAs } from '../../outbox/acting.js'
 import { labelIdsOf } from '../labels.js'
+import { recordResourceEvents } from '../resource-events.js'
 import { firstAssignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
@@ -89,6 +102,7 @@ async function move(
   const copy = await insertCopy(ctx, tx, target, issue, fullPathOf(from))
   if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: to.id, issue_id: copy.id, label_id })))
   await copyDiscussion(tx, issue, copy)
+  await copyEvents(tx, issue, copy)
   await tx
     .update(issues)
     .set({
@@ -103,7 +117,10 @@ async function move(
   await writeSystemNotes(tx, { ...source, id: copy.id, project_id: to.id }, callerId, ['moved from another project'], now)
   await finishTodos(tx, callerId, source, now)
   const event = { author_id: callerId, target_type: 'Issue', created_at: now, confidential: issue.confidential } as const
-  if (issue.state === 'opened') await recordEvent(tx, { ...event, project_id: from.id, action: 'closed', target_id: issue.id })
+  if (issue.state === 'opened') {
+    await recordEvent(tx, { ...event, project_id: from.id, action: 'closed', target_id: issue.id })
+    await recordResourceEvents(tx, source, callerId, [{ kind: 'state', state: 'closed' }], now)
+  }
   await recordEvent(tx, { ...event, project_id: to.id, action: 'created', target_id: copy.id })
   await updateIssueCounts(tx, from.id, issue, { ...issue, state: 'closed' })
   await updateIssueCounts(tx, to.id, null, copy)
@@ -135,6 +152,19 @@ async function milestoneWithSameTitle(tx: Transaction, { project }: ProjectSubje
     )
     .limit(1)
   return match?.id ?? null
+}
+
+/** Copies what happened to labels, milestone and state, for the labels and milestones of the same title that the other project has. */
+async function copyEvents(tx: Transaction, from: IssueKey, to: IssueKey) {
+  const namespace = sql`(select p.namespace_id from ${projects} p where p.id = ${to.project_id})`
+  const label = sql`(select t.id from ${labels} t where t.title = l.title and (t.project_id = ${to.project_id} or t.namespace_id in
+    (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${namespace})) order by t.project_id nulls last limit 1)`
+  const milestone = sql`(select t.id from ${milestones} t where t.title = m.title and (t.project_id = ${to.project_id} or t.namespace_id = ${namespace})
+    order by t.project_id nulls last limit 1)`
+  await tx.execute(sql`insert into ${resourceEvents} (project_id, issue_id, kind, user_id, action, label_id, milestone_id, state, created_at)
+    select ${to.project_id}::bigint, ${to.id}::bigint, e.kind, e.user_id, e.action, ${label}, ${milestone}, e.state, e.created_at
+    from ${resourceEvents} e left join ${labels} l on l.id = e.label_id left join ${milestones} m on m.id = e.milestone_id
+    where e.issue_id = ${from.id} order by e.id`)
 }
 
 type IssueKey = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>

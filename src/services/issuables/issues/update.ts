@@ -100,7 +100,7 @@ async function applyChange({ closedBy, ...change }: Change): Promise<void> {
   const now = ctx.now()
   const target = { type: 'Issue' as const, id: before.id, project_id: project.id }
   const values = await changedColumns(change, before, now)
-  const labelNotes = subject.can('manage_issue') ? await changeLabels(tx, subject, target, given, now) : []
+  const labelNotes = subject.can('manage_issue') ? await changeLabels(tx, subject, target, given, { by: caller.user.id, now }) : []
   const notes = [...(await notesOf(ctx, before, values, closedBy)), ...labelNotes]
   const givenUpdatedAt = subject.can('admin_issue') ? given.updated_at : undefined
   if (Object.keys(values).length === 0 && labelNotes.length === 0) {

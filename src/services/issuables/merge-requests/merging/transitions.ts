@@ -4,7 +4,7 @@ import type { Context } from '../../../../context.js'
 import { commitAsynchronously } from '../../../../db/asynchronous-commit.js'
 import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { events, type MergeIntent, mergeRequests, notes, pipelines, todos } from '../../../../db/schema/index.js'
+import { events, type MergeIntent, mergeRequests, notes, pipelines, resourceEvents, todos } from '../../../../db/schema/index.js'
 import type { Oid } from '../../../../git/types.js'
 import { enqueue } from '../../../../jobs/enqueue.js'
 import { stopRequestReviews } from '../../../ci/environments/stop.js'
@@ -19,7 +19,7 @@ interface EndedRequest {
 }
 
 /**
- * Marks merge requests closed or merged, with their system notes, events and finished todos, in one statement. Returns
+ * Marks merge requests closed or merged, with their system notes, events, resource events and finished todos, in one statement. Returns
  * those that changed.
  */
 async function endRequests(
@@ -41,6 +41,9 @@ async function endRequests(
     ), recorded as (
       insert into ${events} (project_id, author_id, action, target_type, target_id, about_type, about_id, created_at)
       select project_id, ${actor}, ${action}, 'MergeRequest', id, 'MergeRequest', id, ${at} from ended where ${actor} is not null order by id
+    ), stated as (
+      insert into ${resourceEvents} (project_id, merge_request_id, kind, user_id, state, created_at)
+      select project_id, id, 'state', ${actor}, ${action}, ${at} from ended where ${actor} is not null order by id
     ), done as (
       update ${todos} set state = 'done', updated_at = ${at} from ended where ${todos.project_id} = ended.project_id
       and ${todos.target_type} = 'MergeRequest' and ${todos.target_id} = ended.id and ${todos.user_id} = ${actor} and ${todos.state} = 'pending'

@@ -185,7 +185,7 @@ async function insert(
   const { id } = onlyRow(rows)
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
   const readers = (candidates: SQL) => readersAmong(tx, project, values, candidates)
-  await recordCreation(ctx, tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
+  await recordCreation(ctx, tx, caller, { target: about, ...assigned, labelIds, text: textOf(given), readers })
   await notifyReviewer(tx, caller, about, reviewer_id, now)
   return { id, iid }
 }

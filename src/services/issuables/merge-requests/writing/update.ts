@@ -106,7 +106,7 @@ async function applyChange(
     ...(await openColumns(ctx, given)),
     ...(subject.can('manage_merge_request') ? await managedColumns(tx, subject, given) : {}),
   })
-  const labelNotes = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, now) : []
+  const labelNotes = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, { by: caller.user.id, now }) : []
   const notes = [...(await notesOf(ctx, before, values)), ...(await notesOnReviewer(tx, before.reviewer_id, values.reviewer_id)), ...labelNotes]
   if (Object.keys(values).length === 0 && labelNotes.length === 0) return { version: false, reopened: false, links: false }
   const version = values.target_branch !== undefined || values.state === 'opened'
