@@ -324,6 +324,14 @@ const READS = {
       ]),
     ),
   ),
+  'GET /groups/:id/descendant_groups': '',
+  'GET /users/:user_id/starred_projects': '',
+  'GET /users/:user_id/contributed_projects': '',
+  'GET /issues_statistics': '',
+  'GET /groups/:id/issues_statistics': '',
+  'GET /projects/:id/issues_statistics': '',
+  'GET /users/:id/memberships': '',
+  'GET /projects/:id/releases/permalink/latest': '',
   'GET /projects/:id/access_tokens': '',
   'GET /projects/:id/access_tokens/:token_id': async (k) => ({ fill: await accessToken(k, 'projects') }),
   'GET /groups/:id/access_tokens': '',
@@ -608,6 +616,13 @@ async function resourceEvent({ get, put, post, n }, of, kind) {
   else if (kind === 'milestone') await put(at, { milestone_id: (await post('/projects/:id/milestones', { title: `of event ${n}` })).id })
   else for (const state_event of ['close', 'reopen']) await put(at, { state_event })
   return { event_id: (await get(`${at}/resource_${kind}_events?per_page=1`))[0].id }
+}
+
+/** A label or milestone of a new project in a new group. */
+async function inOwnGroup(k, what, sent) {
+  const { id: namespace_id } = await newGroup(k)
+  const { id } = await k.post('/projects', { name: `project ${k.n}`, namespace_id })
+  return { id, [what === 'labels' ? 'label_id' : 'milestone_id']: (await k.post(`/projects/${id}/${what}`, sent)).id }
 }
 
 /** A token of a new project or group: one has few of them. */
@@ -976,6 +991,20 @@ const WRITES = {
   'POST /hooks/:hook_id/events/:hook_event_id/resend': async ({ get, post }) => {
     await post('/hooks/:hook_id', undefined).catch(() => undefined)
     return { fill: { hook_event_id: (await get('/hooks/:hook_id/events'))[0]?.id ?? 1 }, refused: true }
+  },
+  'POST /projects/:id/housekeeping': {},
+  'PUT /projects/:id/labels/:label_id/promote': async (k) => ({ fill: await inOwnGroup(k, 'labels', { name: `call ${k.n}`, color: '#112233' }) }),
+  'POST /projects/:id/milestones/:milestone_id/promote': async (k) => ({ fill: await inOwnGroup(k, 'milestones', { title: `call ${k.n}` }) }),
+  'POST /groups/:id/labels/:label_id/subscribe': async (k) => ({ fill: { label_id: await label(k, 'groups') } }),
+  'POST /groups/:id/labels/:label_id/unsubscribe': async (k) => {
+    const fill = { label_id: await label(k, 'groups') }
+    await k.post('/groups/:id/labels/:label_id/subscribe', {}, fill)
+    return { fill }
+  },
+  'DELETE /users/:id/identities/:provider': async (k) => {
+    const id = await newUser(k)
+    await k.put('/users/:id', { provider: 'github', extern_uid: `call ${k.n}` }, { id })
+    return { fill: { id, provider: 'github' } }
   },
   'POST /deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
   'POST /projects/:id/deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),

@@ -218,6 +218,8 @@ const SELDOM = [
   'DELETE P/-/releases/:tag_name/links/:link_id',
   'POST P/-/issues/:issue_iid/discussions/:discussion_id/notes',
   'POST P/-/labels/:label_id/promote',
+  'PUT P/-/deploy_keys/:key_id/enable',
+  'POST P/-/milestones/:iid/promote',
   'POST P/-/merge_requests/:merge_request_iid/discussions',
   'POST P/-/merge_requests/:merge_request_iid/resolve_conflicts',
   'POST P/-/merge_requests/:merge_request_iid/ready',

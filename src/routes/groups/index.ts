@@ -65,6 +65,15 @@ export const groups = [
   }),
   endpoint({
     method: 'GET',
+    path: '/groups/:id/descendant_groups',
+    summary: 'List the groups below a group, at any depth',
+    access: onGroup('read_group'),
+    input: z.object(listParameters),
+    output: z.array(Group),
+    handler: ({ ctx, caller, subject, input, view }) => list(ctx, caller, { ...input, ancestorId: subject.group.id }, view),
+  }),
+  endpoint({
+    method: 'GET',
     path: '/groups/:id',
     summary: 'Get a group',
     access: onGroupOrDeleted('read_group'),

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
-import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import { type GroupSubject, getGroupFor, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { Label, presentLabel } from '../../entities/issuables/label.js'
+import { refused } from '../../failures.js'
 import * as documented from '../../http/documented.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
+import { promoteLabel } from '../../services/issuables/promote-label.js'
 
 const MAX = 2_147_483_647
 const priority = () => int({ min: 0, max: MAX })
@@ -118,30 +120,55 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
   ]
 }
 
-const subscription = (verb: 'subscribe' | 'unsubscribe') =>
+const subscription = <Subject>(verb: 'subscribe' | 'unsubscribe', { at, read, source }: Pick<LabelRoutes<Subject>, 'at' | 'read' | 'source'>) =>
   endpoint({
     method: 'POST',
-    path: `/projects/:id/labels/:label_id/${verb}`,
+    path: `${at}/labels/:label_id/${verb}`,
     summary: verb === 'subscribe' ? 'Subscribe to a label' : 'Unsubscribe from a label',
     answers: [304],
-    access: onProjectSignedIn('read_label'),
+    access: read,
     input: z.object(id),
     output: Label,
     async handler({ ctx, caller, subject, input }) {
-      const label = await subscribeToLabel(ctx, caller, { project: subject }, input.label_id, verb === 'subscribe')
+      const label = await subscribeToLabel(ctx, caller, source(subject), input.label_id, verb === 'subscribe')
       return label ? presentLabel(label) : new Answer(304)
     },
   })
 
-/** Labels (LB-1 to LB-7). */
+const OF_PROJECT: LabelRoutes<ProjectSubject> = {
+  at: '/projects/:id',
+  read: onProjectSignedIn('read_label'),
+  write: onProjectSignedIn('manage_label'),
+  source: (project) => ({ project }),
+}
+const OF_GROUP: LabelRoutes<GroupSubject> = {
+  at: '/groups/:id',
+  read: onGroupSignedIn('read_group'),
+  write: onGroupSignedIn('manage_label'),
+  source: (group) => ({ group }),
+}
+
+/** Labels (LB-1 to LB-7, PT-32, PT-33). */
 export const labels = [
-  ...labelsOf({
-    at: '/projects/:id',
-    read: onProjectSignedIn('read_label'),
-    write: onProjectSignedIn('manage_label'),
-    source: (project) => ({ project }),
+  ...labelsOf(OF_PROJECT),
+  subscription('subscribe', OF_PROJECT),
+  subscription('unsubscribe', OF_PROJECT),
+  endpoint({
+    method: 'PUT',
+    path: '/projects/:id/labels/:label_id/promote',
+    summary: 'Make a label of a project one of its group',
+    answers: [409],
+    access: onProjectSignedIn('manage_label'),
+    input: z.object(id),
+    output: Label,
+    async handler({ ctx, caller, subject, input }) {
+      const { label } = await getLabel(ctx, caller, { project: subject }, input.label_id)
+      if (label.project_id === null) throw refused('The label is one of a group already')
+      const group = await getGroupFor(ctx, caller, await promoteLabel(ctx, caller, subject, label))
+      return presentLabel(await getLabel(ctx, caller, { group }, label.title))
+    },
   }),
-  subscription('subscribe'),
-  subscription('unsubscribe'),
-  ...labelsOf({ at: '/groups/:id', read: onGroupSignedIn('read_group'), write: onGroupSignedIn('manage_label'), source: (group) => ({ group }) }),
+  ...labelsOf(OF_GROUP),
+  subscription('subscribe', OF_GROUP),
+  subscription('unsubscribe', OF_GROUP),
 ]

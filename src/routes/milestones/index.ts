@@ -20,6 +20,7 @@ import {
   type MilestoneSource,
   updateMilestone,
 } from '../../services/issuables/milestones.js'
+import { promoteMilestone } from '../../services/issuables/promote-milestone.js'
 
 const id = { milestone_id: rowId() }
 const attributes = { description: opt(clearable()), start_date: clearableDate().optional(), due_date: clearableDate().optional() }
@@ -144,7 +145,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
 const ALL = { state: 'all', scope: 'all', order_by: 'created_at', sort: 'desc' } as const
 const fromOf = (subject: object, path: string): Standpoint => ('group' in subject ? { group: path } : { project: true })
 
-/** Milestones (MI-1 to MI-7). */
+/** Milestones (MI-1 to MI-7, PT-33). */
 export const milestones = [
   ...milestonesOf({
     at: '/projects/:id',
@@ -153,6 +154,19 @@ export const milestones = [
     source: (project) => ({ project }),
     issues: (project) => (project.can('read_issue') ? { project } : null),
     requests: (project) => (project.can('read_own_merge_request') ? { project } : null),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/milestones/:milestone_id/promote',
+    summary: 'Make a milestone of a project one of its group',
+    access: onProjectSignedIn('manage_milestone'),
+    status: 200,
+    input: z.object(id),
+    output: Milestone,
+    async handler({ ctx, caller, subject, input, view }) {
+      const milestone = await promoteMilestone(ctx, caller, subject, input.milestone_id)
+      return presentMilestone(milestone, dayOf(ctx.now()), view)
+    },
   }),
   ...milestonesOf({
     at: '/groups/:id',

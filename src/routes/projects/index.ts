@@ -21,6 +21,7 @@ import { loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { setArchived, setStar, updateProject } from '../../services/projects/update.js'
 import { licenseOf } from '../../services/repository/license.js'
+import { requestHousekeeping } from '../../services/repository/push/maintenance-job.js'
 import { archives } from './archives.js'
 import { forks } from './forks.js'
 import { insight } from './insight.js'
@@ -136,6 +137,23 @@ const stars = (action: 'star' | 'unstar') =>
     },
   })
 
+/** Lists of projects that tell what a user did; a private profile does not show them to others (PT-30). */
+const listsOfUser = (['starred', 'contributed'] as const).map((what) =>
+  endpoint({
+    method: 'GET',
+    path: `/users/:user_id/${what}_projects`,
+    summary: what === 'starred' ? 'List the projects that a user has starred' : 'List the projects that a user has contributed to within a year',
+    access: anyone,
+    input: z.object({ user_id: z.string(), ...listParameters }),
+    output: z.array(AnyProject),
+    async handler({ ctx, caller, input, view }) {
+      const user = await getUserNamed(ctx, caller, input.user_id)
+      if (user.private_profile && user.id !== caller.user?.id && !caller.user?.admin) throw notFound('User')
+      return listOf(ctx, caller, { ...input, [`${what}By`]: user.id }, view)
+    },
+  }),
+)
+
 export const projects = [
   endpoint({
     method: 'GET',
@@ -156,6 +174,17 @@ export const projects = [
     async handler({ ctx, caller, input, view }) {
       const owner = await getUserNamed(ctx, caller, input.user_id)
       return listOf(ctx, caller, { ...input, ownerId: owner.id }, view)
+    },
+  }),
+  ...listsOfUser,
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/housekeeping',
+    summary: 'Pack the repository of a project',
+    access: onProjectSignedIn('manage_project'),
+    async handler({ ctx, subject }) {
+      await requestHousekeeping(ctx, subject.project.id)
+      return new Answer(201)
     },
   }),
   endpoint({

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
+import { notFound } from '../../failures.js'
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str, updateOf } from '../../http/params.js'
@@ -73,6 +74,20 @@ export const releases = [
     async handler({ ctx, subject, input, view }) {
       const project = projectOf(subject)
       return pageOf(await listReleases(ctx, subject, input), input, (release) => presentRelease(release, project, ctx.now(), view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${RELEASES}/permalink/latest`,
+    summary: 'Get the newest release',
+    access: read,
+    jobToken: true,
+    output: Release,
+    async handler({ ctx, subject, view }) {
+      const { items } = await listReleases(ctx, subject, { order_by: 'released_at', sort: 'desc', page: 1, per_page: 1 })
+      const [newest] = items
+      if (!newest) throw notFound()
+      return presentRelease(newest, projectOf(subject), ctx.now(), view)
     },
   }),
   endpoint({

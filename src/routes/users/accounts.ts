@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { admin } from '../../access/rules.js'
 import { forbidden } from '../../failures.js'
-import { endpoint } from '../../http/endpoint.js'
-import { rowId } from '../../http/params.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { oneOf, opt, paging, rowId } from '../../http/params.js'
+import { listMemberships } from '../../services/groups/memberships.js'
+import { unlinkIdentity } from '../../services/identity/sign-in/identities.js'
 import { disableSecondFactor } from '../../services/identity/sign-in/second-factor.js'
 import { approveUser, refuseUser } from '../../services/identity/sign-in/sign-up.js'
 import { getUser } from '../../services/identity/users.js'
@@ -12,7 +14,36 @@ const input = z.object({ id: rowId() })
 const output = z.strictObject({ message: z.literal('Success') })
 
 /** What administrators do about the sign-in of users (US-70, US-72, US-73). */
+const MEMBERSHIPS = ['Project', 'Namespace'] as const
+
+const UserMembership = z
+  .strictObject({ source_id: z.int(), source_name: z.string(), source_type: z.enum(MEMBERSHIPS), access_level: z.int() })
+  .meta({ id: 'UserMembership', description: 'A project or group that a user is a direct member of.' })
+
 export const accounts = [
+  endpoint({
+    method: 'GET',
+    path: '/users/:id(^\\d+$)/memberships',
+    summary: 'List the projects and groups that a user is a direct member of',
+    access: admin,
+    input: z.object({ id: rowId(), type: opt(oneOf(MEMBERSHIPS)), ...paging }),
+    output: z.array(UserMembership),
+    async handler({ ctx, input }) {
+      const { id } = await getUser(ctx, input.id)
+      return pageOf(await listMemberships(ctx, id, input), input, (membership) => membership)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/users/:id(^\\d+$)/identities/:provider',
+    summary: 'Disconnect a user from a provider that signs them in',
+    answers: [400],
+    access: admin,
+    input: z.object({ id: rowId(), provider: z.string() }),
+    async handler({ ctx, input }) {
+      await unlinkIdentity(ctx, await getUser(ctx, input.id), input.provider)
+    },
+  }),
   endpoint({
     method: 'POST',
     path: '/users/:id(^\\d+$)/approve',

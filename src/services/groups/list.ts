@@ -31,6 +31,8 @@ export interface GroupFilter extends Paging, Keyset {
   include_pending_delete?: boolean | undefined
   /** Only the direct subgroups of this group (GR-14). */
   parentId?: number | undefined
+  /** Only the groups below this group, at any depth (GR-70). */
+  ancestorId?: number | undefined
 }
 
 export type GroupRecord = Namespace
@@ -70,6 +72,11 @@ const FILTERS = {
   },
   top_level_only: { where: () => sql`${namespaces.parent_id} is null`, value: ({ top_level_only }) => top_level_only || undefined },
   parentId: { where: (id) => eq(namespaces.parent_id, id), value: ({ parentId }) => parentId },
+  ancestorId: {
+    where: (id) =>
+      sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${id} and a.descendant_id <> ${id})`,
+    value: ({ ancestorId }) => ancestorId,
+  },
   skip_groups: {
     where: (ids) => sql`${namespaces.id} <> all(${ids})`,
     value: ({ skip_groups }) => (skip_groups && skip_groups.length > 0 ? skip_groups : undefined),
@@ -86,7 +93,7 @@ const listed = ({ viewerKind, all, filters }: Selection) =>
   filters.includes('owned')
     ? isNull(namespaces.marked_for_deletion_at)
     : // a list of subgroups shows what is open to the caller in any case (GR-14)
-      listedGroups(viewerKind, all || filters.includes('parentId'), user)
+      listedGroups(viewerKind, all || filters.includes('parentId') || filters.includes('ancestorId'), user)
 
 const conditions = (selection: Selection) =>
   and(

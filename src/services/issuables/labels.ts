@@ -362,7 +362,7 @@ export async function deleteLabel(ctx: Context, caller: SignedIn, source: LabelS
 export async function subscribeToLabel(
   ctx: Context,
   caller: SignedIn,
-  source: { project: ProjectSubject },
+  source: LabelSource,
   named: string,
   subscribed: boolean,
 ): Promise<LabelRecord | null> {

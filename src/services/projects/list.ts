@@ -56,6 +56,9 @@ export interface ProjectFilter extends Paging, Keyset {
   custom_attributes?: [string, string][] | undefined
   /** Only projects of this user's personal namespace (PR-2). */
   ownerId?: number | undefined
+  /** Only projects that this user has starred, or has contributed to within a year (PT-30). */
+  starredBy?: number | undefined
+  contributedBy?: number | undefined
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
   /** Only projects of the fork network of this one whose code the caller may read. */
@@ -157,6 +160,16 @@ const FILTERS = {
   starred: {
     where: () => amongIds(sql`select s.project_id from project_stars s where s.user_id = ${user}`),
     value: ({ starred }) => starred || undefined,
+    cacheable: false,
+  },
+  starredBy: {
+    where: (id) => amongIds(sql`select s.project_id from project_stars s where s.user_id = ${id}`),
+    value: ({ starredBy }) => starredBy,
+    cacheable: false,
+  },
+  contributedBy: {
+    where: (id) => amongIds(sql`select e.project_id from events e where e.author_id = ${id} and e.created_at > now() - interval '1 year'`),
+    value: ({ contributedBy }) => contributedBy,
     cacheable: false,
   },
   with_issues_enabled: {

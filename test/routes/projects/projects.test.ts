@@ -338,3 +338,14 @@ describe('changing (PR-10 to PR-12, PR-18, PR-22)', () => {
     expect(await t.ctx.db.read.select().from(projects).where(eq(projects.id, project.id))).toHaveLength(1)
   })
 })
+
+it('housekeeping packs the repository in the background, for maintainers, unless it is switched off (PT-37)', async () => {
+  const [developer, maintainer] = [await aUser(t.ctx), await aUser(t.ctx)]
+  const project = await aProject(t.ctx, { developer, maintainer, files: { a: 'a' } })
+  const path = `${project.path}/housekeeping`
+  await t.api('post', path, developer).expect(403)
+  await t.api('post', path, maintainer).expect(201)
+  await setSettings(t.ctx, { housekeeping_enabled: false })
+  await t.api('post', path, maintainer).expect(400)
+  await setSettings(t.ctx, { housekeeping_enabled: true })
+})

@@ -633,3 +633,12 @@ describe('addresses of files of releases (RL-7)', () => {
     }
   })
 })
+
+it('the newest release has a permanent address (PT-36)', async () => {
+  const project = await tagged('v1', 'v2')
+  const path = `${project.path}/releases/permalink/latest`
+  await t.api('get', path, project.creator).expect(404)
+  await release(project, { tag_name: 'v2', name: 'second' }).expect(201)
+  await release(project, { tag_name: 'v1', name: 'first', released_at: '2001-01-01T00:00:00Z' }).expect(201)
+  expect((await t.api('get', path, project.creator).expect(200)).body).toEqual((await t.api('get', releaseOf(project, 'v2'), project.creator)).body)
+})

@@ -17,7 +17,7 @@ import {
 import { issuePage } from './issue/show.js'
 import { groupIssuesPage, groupRequestsPage, issuesChange, issuesPage, myIssuesPage, myRequestsPage } from './issues.js'
 import { groupLabels, labelPromotion, labelSubscription, projectLabels } from './labels.js'
-import { groupMilestones, projectMilestones } from './milestones.js'
+import { groupMilestones, milestonePromotion, projectMilestones } from './milestones.js'
 import { newIssueForm, newIssuePage } from './new-issue.js'
 import { artifactPages, artifactsPage } from './pipelines/artifacts.js'
 import { environmentPage, environmentStop, environmentsPage } from './pipelines/environments.js'
@@ -76,6 +76,7 @@ export const planning: readonly (Page | Form)[] = [
   ...groupLabels,
   labelSubscription,
   labelPromotion,
+  milestonePromotion,
   ...projectMilestones,
   ...groupMilestones,
   newIssuePage,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Caller } from '../../../access/actor.js'
-import type { GroupSubject, ProjectSubject } from '../../../access/rules.js'
+import { type GroupSubject, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import * as documented from '../../../http/documented.js'
 import { clearableDate, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../../http/params.js'
@@ -16,6 +16,7 @@ import {
   type Milestone,
   updateMilestone,
 } from '../../../services/issuables/milestones.js'
+import { promoteMilestone } from '../../../services/issuables/promote-milestone.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { checkVersion, Version } from '../../components/editor/version.js'
 import { ActionButton, Field, FormFaults, Submit } from '../../components/form.js'
@@ -25,6 +26,7 @@ import { Prose } from '../../components/markup.js'
 import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
 import { fieldsOf } from '../../fields.js'
+import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
 
@@ -266,8 +268,10 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     access: of.manageMilestones,
     input: z.object({ iid: rowId() }),
     async show({ ctx, subject, input, view }) {
-      const { milestone } = await getMilestoneNumbered(ctx, of.source(subject), input.iid)
+      const source = of.source(subject)
+      const { milestone } = await getMilestoneNumbered(ctx, source, input.iid)
       const at = addressOf(subject, milestone.iid)
+      const mayPromote = 'project' in source && source.project.project.namespace.kind === 'group' && source.project.can('manage_project')
       return {
         title: `Edit ${milestone.title} · ${of.name(subject)}`,
         body: (
@@ -284,6 +288,13 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
               <Fields view={view} subject={subject} milestone={milestone} />
               <Submit label="Save changes" />
             </EditorForm>
+            {mayPromote && (
+              <>
+                <h2>Promote</h2>
+                <p>The milestone becomes one of the group, and replaces the milestones of this title of the projects in it.</p>
+                <ActionButton view={view} action={`${at}/promote`} label="Promote to a milestone of the group" />
+              </>
+            )}
             <h2>Delete</h2>
             <p>Issues and merge requests lose this milestone.</p>
             <ActionButton view={view} action={at} method="DELETE" label="Delete milestone" class="danger" />
@@ -326,6 +337,20 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
 
   return [milestonesPage, newMilestonePage, milestonePage, editMilestonePage, newMilestone, milestoneChange, milestoneRemoval]
 }
+
+/** Promotes a milestone of a project to one of its group (PT-33). */
+export const milestonePromotion = form({
+  at: 'P/-/milestones/:iid/promote',
+  access: onProjectSignedIn('manage_project'),
+  input: z.object({ iid: rowId() }),
+  async submit({ ctx, caller, subject, input }) {
+    const { milestone } = await getMilestoneNumbered(ctx, { project: subject }, input.iid)
+    const promoted = await promoteMilestone(ctx, caller, subject, milestone.id)
+    return new Redirect(`/groups/${inUrl(promoted.path)}/-/milestones/${promoted.milestone.iid}`, {
+      notice: 'The milestone is one of the group now.',
+    })
+  },
+})
 
 export const projectMilestones = milestonesOf(ofProject)
 export const groupMilestones = milestonesOf(ofGroup)
