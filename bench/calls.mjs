@@ -332,6 +332,8 @@ const READS = {
   'GET /projects/:id/issues_statistics': '',
   'GET /users/:id/memberships': '',
   'GET /projects/:id/releases/permalink/latest': '',
+  'GET /projects/:id/issues/:issue_iid/links': '',
+  'GET /projects/:id/issues/:issue_iid/links/:issue_link_id': async (k) => ({ fill: await issueLink(k) }),
   'GET /projects/:id/access_tokens': '',
   'GET /projects/:id/access_tokens/:token_id': async (k) => ({ fill: await accessToken(k, 'projects') }),
   'GET /groups/:id/access_tokens': '',
@@ -616,6 +618,22 @@ async function resourceEvent({ get, put, post, n }, of, kind) {
   else if (kind === 'milestone') await put(at, { milestone_id: (await post('/projects/:id/milestones', { title: `of event ${n}` })).id })
   else for (const state_event of ['close', 'reopen']) await put(at, { state_event })
   return { event_id: (await get(`${at}/resource_${kind}_events?per_page=1`))[0].id }
+}
+
+/** Two issues of a new project: one has few links. */
+async function twoIssues(k) {
+  const { id } = await newProject(k)
+  const [iid, other] = [
+    (await k.post(`/projects/${id}/issues`, { title: 'one' })).iid,
+    (await k.post(`/projects/${id}/issues`, { title: 'other' })).iid,
+  ]
+  return { id, iid, other }
+}
+
+async function issueLink(k) {
+  const { id, iid, other } = await twoIssues(k)
+  const { id: issue_link_id } = await k.post(`/projects/${id}/issues/${iid}/links`, { target_project_id: id, target_issue_iid: other })
+  return { id, issue_iid: iid, issue_link_id }
 }
 
 /** A label or milestone of a new project in a new group. */
@@ -992,6 +1010,11 @@ const WRITES = {
     await post('/hooks/:hook_id', undefined).catch(() => undefined)
     return { fill: { hook_event_id: (await get('/hooks/:hook_id/events'))[0]?.id ?? 1 }, refused: true }
   },
+  'POST /projects/:id/issues/:issue_iid/links': async (k) => {
+    const { id, iid, other } = await twoIssues(k)
+    return { fill: { id, issue_iid: iid }, body: { target_project_id: id, target_issue_iid: other } }
+  },
+  'DELETE /projects/:id/issues/:issue_iid/links/:issue_link_id': async (k) => ({ fill: await issueLink(k) }),
   'POST /projects/:id/housekeeping': {},
   'PUT /projects/:id/labels/:label_id/promote': async (k) => ({ fill: await inOwnGroup(k, 'labels', { name: `call ${k.n}`, color: '#112233' }) }),
   'POST /projects/:id/milestones/:milestone_id/promote': async (k) => ({ fill: await inOwnGroup(k, 'milestones', { title: `call ${k.n}` }) }),

@@ -27,6 +27,7 @@ import { instance } from './instance/index.js'
 import { resourceEvents } from './issuables/resource-events.js'
 import { issueAttention } from './issues/attention.js'
 import { issues } from './issues/issues.js'
+import { issueLinks } from './issues/links.js'
 import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
 import { markdown } from './markdown/index.js'
@@ -152,6 +153,7 @@ const subjects: Section[] = [
   { name: 'Runners', description: 'Runners, and what GitLab Runner calls.', endpoints: runners },
   { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },
   { name: 'Resource events', description: 'What happened to labels, milestones and states of issues and merge requests.', endpoints: resourceEvents },
+  { name: 'Issue links', description: 'Issues that have to do with each other.', endpoints: issueLinks },
   { name: 'Issues', description: 'Issues with their todos and time tracking.', endpoints: [...issueLists, ...issues, ...issueAttention] },
   { name: 'Labels', description: 'Labels of projects and groups.', endpoints: labels },
   { name: 'Milestones', description: 'Milestones of projects and groups.', endpoints: milestones },

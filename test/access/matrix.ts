@@ -108,7 +108,7 @@ export const MATRIX: Record<string, Rows> = {
     null,
   ),
   ...each(
-    ['issue: update_issue', 'issue: move_issue', 'project: manage_issue', 'project: manage_label', 'group: manage_label'],
+    ['issue: update_issue', 'issue: move_issue', 'issue: manage_issue', 'project: manage_issue', 'project: manage_label', 'group: manage_label'],
     {
       private: '401  404  404  403  in   in   in   in   in',
       internal: '401  404  403  403  in   in   in   in   in',

@@ -194,6 +194,7 @@ const HIGHER: Record<string, Role> = {
 
 /** Its answer is that of another service, or of a configuration that makes pipelines of merge requests, or it takes a file. */
 const NOT_SENT = new Set([
+  'POST P/-/issues/:issue_iid/links',
   'POST P/-/hooks/:hook_id/test',
   'POST P/-/merge_requests/:merge_request_iid/pipelines',
   'POST P/-/replace/*',
@@ -220,6 +221,7 @@ const SELDOM = [
   'POST P/-/labels/:label_id/promote',
   'PUT P/-/deploy_keys/:key_id/enable',
   'POST P/-/milestones/:iid/promote',
+  'DELETE P/-/issues/:issue_iid/links/:link_id',
   'POST P/-/merge_requests/:merge_request_iid/discussions',
   'POST P/-/merge_requests/:merge_request_iid/resolve_conflicts',
   'POST P/-/merge_requests/:merge_request_iid/ready',

@@ -30,6 +30,7 @@ import { actAs } from '../../outbox/acting.js'
 import { labelIdsOf } from '../labels.js'
 import { recordResourceEvents } from '../resource-events.js'
 import { firstAssignable, updateIssueCounts } from './attributes.js'
+import { moveLinks } from './links.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
 /** Moves an issue: creates a copy in the other project, closes this one, and adds system notes to both (IS-8). */
@@ -103,6 +104,7 @@ async function move(
   if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: to.id, issue_id: copy.id, label_id })))
   await copyDiscussion(tx, issue, copy)
   await copyEvents(tx, issue, copy)
+  await moveLinks(tx, issue.id, copy.id)
   await tx
     .update(issues)
     .set({

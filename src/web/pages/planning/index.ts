@@ -5,6 +5,7 @@ import { editIssuePage, issueChange } from './issue/edit.js'
 import {
   issueAttributes,
   issueDuplicate,
+  issueLinking,
   issueMove,
   issueNotes,
   issueRemoval,
@@ -13,6 +14,7 @@ import {
   issueTasks,
   issueTime,
   issueTodo,
+  issueUnlinking,
 } from './issue/forms.js'
 import { issuePage } from './issue/show.js'
 import { groupIssuesPage, groupRequestsPage, issuesChange, issuesPage, myIssuesPage, myRequestsPage } from './issues.js'
@@ -64,7 +66,9 @@ export const planning: readonly (Page | Form)[] = [
   issueTodo,
   issueRequest,
   issueDuplicate,
+  issueLinking,
   issueMove,
+  issueUnlinking,
   issueRemoval,
   issuesPage,
   issuesChange,

@@ -4,11 +4,12 @@ import { type IssueSubject, onIssueSignedIn } from '../../../../access/issues.js
 import { fullPathOf } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import { forbidden, invalidRecord, nullOnFailure } from '../../../../failures.js'
-import { bool, orDefault, str } from '../../../../http/params.js'
+import { bool, orDefault, rowId, str } from '../../../../http/params.js'
 import { withoutAround } from '../../../../lib/text/without-trailing.js'
 import { referencesIn, withTask } from '../../../../rules/references.js'
 import { resolveIssues } from '../../../../services/activity/referenced-issues.js'
 import { findVisibleProject } from '../../../../services/identity/acting-users.js'
+import { linkIssues, unlinkIssues } from '../../../../services/issuables/issues/links.js'
 import { moveIssue } from '../../../../services/issuables/issues/move.js'
 import { addIssueTodo, subscribeToIssue } from '../../../../services/issuables/issues/participation.js'
 import { deleteIssue } from '../../../../services/issuables/issues/remove.js'
@@ -24,6 +25,7 @@ import { inUrl } from '../../../links.js'
 import { form, Redirect } from '../../../page.js'
 import { addressOf, within } from './address.js'
 import { attributes } from './attributes.js'
+import { newLink } from './links.js'
 import { mayBranch, newRequest } from './merge-requests.js'
 import { duplicate, moved } from './more.js'
 import { issuePage } from './show.js'
@@ -140,6 +142,31 @@ export const issueDuplicate = form({
     if (!other || other.issue.id === subject.issue.id) throw invalidRecord({ duplicate_of: ['is no other issue that you can see'] })
     await closeAsDuplicate(ctx, caller, subject, other)
     return new Redirect(addressOf(subject), { notice: 'Issue closed as a duplicate.' })
+  },
+})
+
+export const issueLinking = form({
+  at: 'P/-/issues/:issue_iid/links',
+  access: onIssueSignedIn('manage_issue'),
+  input: newLink,
+  on: issuePage,
+  async submit({ ctx, caller, subject, input }) {
+    const other = await issueNamed(ctx, caller, subject, input.linked_issue)
+    if (!other || other.issue.id === subject.issue.id) throw invalidRecord({ linked_issue: ['is no other issue that you can see'] })
+    await linkIssues(ctx, caller, subject, other)
+    return new Redirect(addressOf(subject), { notice: 'The issues are linked.' })
+  },
+})
+
+export const issueUnlinking = form({
+  at: 'P/-/issues/:issue_iid/links/:link_id',
+  method: 'DELETE',
+  access: onIssueSignedIn('manage_issue'),
+  input: z.object({ link_id: rowId() }),
+  on: issuePage,
+  async submit({ ctx, caller, subject, input }) {
+    await unlinkIssues(ctx, caller, subject, input.link_id)
+    return new Redirect(addressOf(subject), { notice: 'The link is removed.' })
   },
 })
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { onIssue } from '../../../../access/issues.js'
 import { fullPathOf } from '../../../../access/rules.js'
 import { paging } from '../../../../http/params.js'
+import { listLinks } from '../../../../services/issuables/issues/links.js'
 import { loadIssue } from '../../../../services/issuables/issues/list.js'
 import { listParticipants } from '../../../../services/issuables/issues/participation.js'
 import { listRelated } from '../../../../services/issuables/merge-requests/reading/of-issue.js'
@@ -30,6 +31,7 @@ import { page } from '../../../page.js'
 import { addressOf } from './address.js'
 import { Attributes } from './attributes.js'
 import { texts } from './edit.js'
+import { LinkedIssues } from './links.js'
 import { mayBranch, RelatedRequests } from './merge-requests.js'
 import { MoreActions } from './more.js'
 
@@ -47,12 +49,13 @@ export const issuePage = page({
     const reader = caller.user ? caller : null
     const shown = { page: 1, per_page: MAX_SHOWN }
     const none = { items: [], total: 0 }
-    const [record, html, { items: discussions, total }, awards, related, participants, choices] = await Promise.all([
+    const [record, html, { items: discussions, total }, awards, related, linked, participants, choices] = await Promise.all([
       loadIssue(ctx, caller, subject.issue.id),
       renderText(ctx, caller, subject, subject.issue.description),
       reader ? listDiscussions(ctx, caller, noteable, { page: input.page, per_page: NOTES_PER_PAGE }) : none,
       listAwards(ctx, { type: 'Issue', id: subject.issue.id, noteable }, { page: 1, per_page: 100 }),
       reader ? listRelated(ctx, caller, subject, shown) : none,
+      reader ? listLinks(ctx, caller, subject.issue.id) : [],
       listParticipants(ctx, subject, shown),
       reader && subject.may('update_issue') && subject.can('manage_issue') ? choicesFor(ctx, subject) : null,
     ])
@@ -115,6 +118,7 @@ export const issuePage = page({
                 </section>
               )}
               {!html && reactions}
+              <LinkedIssues view={view} subject={subject} linked={linked} mayLink={reader !== null && subject.may('manage_issue')} />
               <RelatedRequests view={view} subject={subject} related={related.items} mayCreate={reader !== null && mayBranch(subject)} />
               <h2>Activity</h2>
               {!reader && (
