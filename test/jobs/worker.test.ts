@@ -78,6 +78,7 @@ const LONG_KINDS = [
   'project from a template',
   'move repository',
   'repository upkeep',
+  'remove bots',
   'wiki upkeep',
   'repository checks',
   'orphan repositories',

@@ -15,7 +15,7 @@ import {
 } from '../../services/groups/access-tokens.js'
 import { levelsToGive, type MemberSource, sourceOfGroup, sourceOfProject } from '../../services/groups/members.js'
 import { isActive } from '../../services/identity/tokens.js'
-import { revokeAccessToken } from '../../services/operations/access-tokens.js'
+import { revokeAccessToken } from '../../services/operations/user-removal.js'
 import { tokenFilters } from './filters.js'
 
 type Ctx = Parameters<typeof isActive>[0]

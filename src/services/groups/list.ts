@@ -31,7 +31,7 @@ export interface GroupFilter extends Paging, Keyset {
   include_pending_delete?: boolean | undefined
   /** Only the direct subgroups of this group (GR-14). */
   parentId?: number | undefined
-  /** Only the groups below this group, at any depth (GR-70). */
+  /** Only the groups below this group, at any depth (PT-29). */
   ancestorId?: number | undefined
 }
 

@@ -18,9 +18,9 @@ import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
-import { isBot } from '../identity/bots.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
+import { isBot } from './bots.js'
 
 export interface MemberRecord {
   user: UserRefRecord

@@ -16,7 +16,6 @@ import { type AuditAction, audit } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
 import { lockName } from '../core/lock-name.js'
 import { limits, type Page, type Paging } from '../core/page.js'
-import { isBot } from './bots.js'
 import { mailCredential } from './credential-mail.js'
 import { checkMayMakeTokens, parentOf, revokeWithDescendants } from './token-descent.js'
 import { findUserByName } from './users.js'
@@ -251,7 +250,7 @@ export async function rotateToken(
     const revoked = await revokeWithDescendants(tx, old.id, ctx.now())
     for (const descendant of revoked) if (descendant.id !== old.id) await auditToken(ctx, tx, 'token_revoked', descendant)
     // a token that replaces itself, or is replaced by one made with it, stays with the one that it was made with
-    const bot = await isBot(tx, old.user_id)
+    const bot = (await tx.$count(users, and(eq(users.id, old.user_id), eq(users.kind, 'bot')))) > 0
     const parent_id = bot || revoked.some(({ id }) => id === maker) ? old.parent_id : maker
     const { user_id, kind, name, description, scopes } = old
     const fresh = onlyRow(

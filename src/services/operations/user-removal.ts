@@ -20,14 +20,17 @@ import {
   todos,
   users,
 } from '../../db/schema/index.js'
-import { conflict, forbidden, notFound, nullOnFailure } from '../../failures.js'
+import { conflict, forbidden, notFound, nullOnFailure, refused } from '../../failures.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { removeSnippetsOf } from '../content/snippets.js'
 import { audit } from '../core/audit.js'
+import { auditAccessToken, getAccessToken } from '../groups/access-tokens.js'
+import { botsToRemove } from '../groups/bots.js'
+import type { MemberSource } from '../groups/members.js'
 import { removeAvatar } from '../identity/avatars.js'
-import { botsToRemove } from '../identity/bots.js'
 import { ghostId } from '../identity/ghost.js'
+import { markRevoked } from '../identity/tokens.js'
 import { requireAnotherAdministrator } from '../identity/user-state.js'
 import { removeIssuesOf } from '../issuables/issues/remove.js'
 import { NOT_DEFERRED } from '../issuables/merge-requests/merging/states.js'
@@ -132,6 +135,17 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     await tx.delete(users).where(eq(users.id, id))
   })
   await removeAvatar(ctx, 'user', id)
+}
+
+/** Revokes a token of a project or group and removes its bot, whose work becomes that of the ghost user (PT-7). */
+export async function revokeAccessToken(ctx: Context, source: MemberSource, id: number): Promise<string> {
+  const found = await getAccessToken(ctx, source, id)
+  if (found.access_level > source.level) throw forbidden()
+  if (!(await markRevoked(ctx, found.token))) throw refused('The token is already revoked')
+  await auditAccessToken(ctx, ctx.db.write, source, 'access_token_revoked', found)
+  // unless the job does it at this moment
+  await nullOnFailure(removeUser(ctx, found.token.user_id, false, () => undefined))
+  return found.token.name
 }
 
 /** Removes bots whose token is revoked or has expired, and those of removed projects and groups (PT-7). */

@@ -6,8 +6,8 @@ import { pendingAvatarDeletions, pendingRepositoryDeletions } from '../../db/sch
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { auditEach } from '../core/audit.js'
+import { retireBots } from '../groups/bots.js'
 import { removeAvatar } from '../identity/avatars.js'
-import { retireBots } from '../identity/bots.js'
 import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects.js'
 import { removeUploads } from './uploads.js'
 
