@@ -272,6 +272,7 @@ export const CLOSER: Record<string, Rows> = {
   'DELETE /groups/:id/access_requests/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
   'DELETE /projects/:id/snippets/:snippet_id': MATRIX['signed in, project: manage_project'] as Rows,
   'GET /issues': always('401  in   in   in   in   in   in   in   in'),
+  'GET /issues_statistics': always('401  in   in   in   in   in   in   in   in'),
   'GET /users': always('403  in   in   in   in   in   in   in   in'),
   'GET /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
   'DELETE /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
