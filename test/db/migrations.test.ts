@@ -40,6 +40,7 @@ const FROZEN = {
   '0033_project_fields': '9d00567c846722f678d35641ac1549ce5d253c7a15e65141dc8f84071fe7ba9a',
   '0034_badges': '7f7677cfe76c8aabeed189060491e130fb9a9c350f363f73711217143e3b96f8',
   '0035_bots_and_resource_events': '112dce22b0177ee02a4d21df60cef949cf84721d76bc8ba11b6809af9dd043b4',
+  '0036_packages': '2c802ce075f90992a514b8d3595d2f9cf4937b83d93cc8efb5efda362968e88c',
 }
 
 describe('migrations', () => {

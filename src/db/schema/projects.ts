@@ -83,8 +83,9 @@ export const projects = pgTable(
     keep_latest_artifact: boolean().notNull().default(true),
     /** Whether a job that would deploy what is older than what is deployed fails (FD-16). */
     ci_forward_deployment_enabled: boolean().notNull().default(true),
-    /** Kept and shown only; null: never given (PR-61). */
+    /** Null: never given, which is on (PK-3). */
     packages_enabled: boolean(),
+    /** Kept and shown only; null: never given (PR-61). */
     pages_access_level: text({ enum: ['disabled', 'private', 'enabled', 'public'] }),
     tag_list: text().array().notNull().default(sql`'{}'`),
     avatar: text(),
@@ -104,6 +105,8 @@ export const projects = pgTable(
     lfs_objects_size: bigint({ mode: 'number' }).notNull().default(0),
     /** Size of the files of its jobs in bytes; a trigger keeps it (`artifacts.sql`). */
     job_artifacts_size: bigint({ mode: 'number' }).notNull().default(0),
+    /** Size of the files of its packages in bytes; a trigger keeps it (`packages.sql`). */
+    packages_size: bigint({ mode: 'number' }).notNull().default(0),
     /** Whether only jobs of the projects that it names may use it with their token. */
     job_token_scope_enabled: boolean().notNull().default(true),
     /** Pushes since the last garbage collection, and how many of them incremental maintenance has processed (AS-41). */
@@ -131,12 +134,13 @@ export const projects = pgTable(
     index('projects_tag_list_idx').using('gin', t.tag_list),
     // with what the sum is made of, so that a far page is read from the index alone
     index('projects_storage_size_idx').on(
-      sql`(${t.repository_size} + ${t.lfs_objects_size} + ${t.job_artifacts_size})`,
+      sql`(${t.repository_size} + ${t.lfs_objects_size} + ${t.job_artifacts_size} + ${t.packages_size})`,
       t.id,
       t.marked_for_deletion_at,
       t.repository_size,
       t.lfs_objects_size,
       t.job_artifacts_size,
+      t.packages_size,
     ),
     index('projects_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
     index('projects_forked_from_id_idx').on(t.forked_from_id),
