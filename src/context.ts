@@ -183,6 +183,8 @@ export interface Context extends Source {
   lfs: ObjectStore
   /** The store of what jobs have made. */
   artifacts: ObjectStore
+  /** The store of the files of packages. */
+  packages: ObjectStore
   jobs: Jobs
   /** Null where mail is not configured (ML-1). */
   mail: Mailer | null

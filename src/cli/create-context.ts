@@ -118,6 +118,7 @@ export async function createContext(
     git,
     lfs: await openObjectStore(config, bucketOwner, 'lfs'),
     artifacts: await openObjectStore(config, bucketOwner, 'artifacts'),
+    packages: await openObjectStore(config, bucketOwner, 'packages'),
     jobs: openJobs(parts, () => ctx),
     mail: config.mail === undefined ? null : openMailer(config.mail),
     listeners: eventListeners,
@@ -153,11 +154,12 @@ export async function createContext(
   return ctx
 }
 
-async function closeParts({ jobs, storages, caches, git, cpu, lfs, artifacts, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
+async function closeParts({ jobs, storages, caches, git, cpu, lfs, artifacts, packages, mail }: OpenContext, argon2IsShared: boolean): Promise<void> {
   await Promise.all([jobs.stop(JOB_STOP_TIMEOUT_MS), storages.stop(), caches.archives.close(), caches.pictures.close()])
   await Promise.all([git.close(), cpu.markdown.close(), cpu.highlighter.close(), cpu.ci.close(), argon2IsShared ? undefined : cpu.argon2.close()])
   lfs.close()
   artifacts.close()
+  packages.close()
   mail?.close()
 }
 
@@ -272,8 +274,8 @@ function openJobs({ db, log, options, metrics, settings }: ContextParts, ctx: ()
 const throttlingOf = ({ jobqueue_throttling_enabled: on, jobqueue_throttling_factor: factor, jobqueue_throttling_queues: kinds }: Settings) =>
   on && factor !== null ? { kinds, factor } : null
 
-/** Opens the store of Git LFS objects, or that of artifacts: a folder, or a part of the bucket. */
-async function openObjectStore({ dataDir, lfsBucket }: Config, owner: string, kind: 'lfs' | 'artifacts'): Promise<ObjectStore> {
+/** Opens the store of Git LFS objects, of artifacts or of packages: a folder, or a part of the bucket. */
+async function openObjectStore({ dataDir, lfsBucket }: Config, owner: string, kind: 'lfs' | 'artifacts' | 'packages'): Promise<ObjectStore> {
   const folder = join(dataDir, kind)
   if (!lfsBucket) return objectFolder(folder)
   const { objectBucket } = await import('../lib/files/object-bucket.js')

@@ -21,7 +21,7 @@ export function backupCommand(program: Command): void {
     .summary('copy everything into a new folder, or verify such a copy')
     .description('Copy everything, as of one moment, into a new folder, beside a running service or without it.')
     .argument('<folder>', 'the folder that is made, or an empty one')
-    .option('--without-lfs', 'leave the objects of Git LFS, and artifacts of jobs, where they are')
+    .option('--without-lfs', 'leave the objects of Git LFS, artifacts of jobs and files of packages where they are')
     .addOption(new Option('--verify', 'say whether a backup is whole instead; the exit code is 1 while it is not').conflicts('withoutLfs'))
     .option('--json', 'as JSON')
     .action((folder: string, { verify, withoutLfs, json }: { verify?: boolean; withoutLfs?: boolean; json?: boolean }) =>

@@ -31,6 +31,7 @@ export interface RestoredProject {
   lfsObjects: string[]
   /** The names of files of jobs in their store. */
   artifacts: string[]
+  packages: string[]
 }
 
 /** A foreign key: column `column` of `table` refers to `key` of `target`. `action`: that of a deletion. */
@@ -78,9 +79,11 @@ export async function loadProject(
     await insertShared(client, dump)
     await insertRows(client, dump, foreignKeys, owned)
     await client.query('insert into routes (key, project_id) values (lower($1), $2)', [project.path, project.id])
-    const { rows } = await client.query<{ oid: string }>('select oid from lfs_object_projects where project_id = $1', [project.id])
+    const objects = await client.query<{ oid: string }>('select oid from lfs_object_projects where project_id = $1', [project.id])
     const files = await client.query<{ oid: string }>('select distinct oid from artifacts where project_id = $1', [project.id])
-    const restored = { ...project, lfsObjects: rows.map(({ oid }) => oid), artifacts: files.rows.map(({ oid }) => oid) }
+    const published = await client.query<{ oid: string }>('select distinct oid from package_files where project_id = $1', [project.id])
+    const oids = ({ rows }: { rows: { oid: string }[] }) => rows.map(({ oid }) => oid)
+    const restored = { ...project, lfsObjects: oids(objects), artifacts: oids(files), packages: oids(published) }
     await placeFiles(restored)
     await client.query('delete from pending_repository_deletions where project_id = $1', [project.id])
     await client.query('commit')
@@ -122,7 +125,10 @@ interface Found {
 type Row = Record<string, string>
 
 /** Finds the project in the dump, and gives it its namespace, path and storage here. */
-async function findProject(client: pg.Client, { path, as, storageFor }: ProjectRequest): Promise<Omit<RestoredProject, 'lfsObjects' | 'artifacts'>> {
+async function findProject(
+  client: pg.Client,
+  { path, as, storageFor }: ProjectRequest,
+): Promise<Omit<RestoredProject, 'lfsObjects' | 'artifacts' | 'packages'>> {
   const one = async <R extends pg.QueryResultRow = Row>(text: string, values: unknown[] = []) => (await client.query<R>(text, values)).rows[0]
   if (await one(`select 1 from ${staged('installation')} s full join installation i using (bucket_owner) where s.id is null or i.id is null`))
     throw new StartFault('the backup is of another installation: restore it into an empty one, and import the project from there')
@@ -143,9 +149,9 @@ async function findProject(client: pg.Client, { path, as, storageFor }: ProjectR
   if (await one('select 1 from routes where key = lower($1)', [fullPath]))
     throw new StartFault(`the path ${fullPath} is taken: choose another path with --as group/${formerPath(found.path)}`)
   const storage = storageFor(found.storage)
-  // a trigger adds the size of artifacts when their rows are inserted
+  // triggers add the sizes of artifacts and packages when their rows are inserted
   await client.query(
-    `update ${staged('projects')} s set namespace_id = n.id, path = $3, storage = $4, marked_for_deletion_at = null, deletion_due_at = null, job_artifacts_size = 0,
+    `update ${staged('projects')} s set namespace_id = n.id, path = $3, storage = $4, marked_for_deletion_at = null, deletion_due_at = null, job_artifacts_size = 0, packages_size = 0,
        name = case when exists (select 1 from projects o where o.namespace_id = n.id and lower(o.name) = lower($5)) then $3 else $5 end,
        visibility = case when n.kind = 'group' then least(s.visibility, n.visibility) else s.visibility end,
        import_status = case when import_status in ('scheduled', 'started') then 'failed' else import_status end

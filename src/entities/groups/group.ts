@@ -39,7 +39,13 @@ export const Group = z
   .strictObject({
     ...common,
     statistics: z
-      .strictObject({ storage_size: z.int(), repository_size: z.int(), lfs_objects_size: z.int(), job_artifacts_size: z.int() })
+      .strictObject({
+        storage_size: z.int(),
+        repository_size: z.int(),
+        lfs_objects_size: z.int(),
+        job_artifacts_size: z.int(),
+        packages_size: z.int(),
+      })
       .optional(),
   })
   .meta({ id: 'Group', description: 'A group.' })
@@ -101,11 +107,12 @@ export function presentGroup(group: GroupRecord, view: View, defaults: GroupDefa
   return Object.assign(presentCommon(group, view, defaults), statistics && { statistics: presentStatistics(statistics) })
 }
 
-const presentStatistics = ({ repository_size, lfs_objects_size, job_artifacts_size }: GroupStatistics) => ({
-  storage_size: repository_size + lfs_objects_size + job_artifacts_size,
+const presentStatistics = ({ repository_size, lfs_objects_size, job_artifacts_size, packages_size }: GroupStatistics) => ({
+  storage_size: repository_size + lfs_objects_size + job_artifacts_size + packages_size,
   repository_size,
   lfs_objects_size,
   job_artifacts_size,
+  packages_size,
 })
 
 /** All fields except `projects`, which are rendered separately. */

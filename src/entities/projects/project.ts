@@ -150,6 +150,7 @@ export const Project = z
         repository_size: z.int(),
         lfs_objects_size: z.int(),
         job_artifacts_size: z.int(),
+        packages_size: z.int(),
       })
       .optional(),
   })
@@ -296,7 +297,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     operations_access_level: featureName(project.operations_access_level),
     analytics_access_level: featureName(project.analytics_access_level),
     container_registry_enabled: project.container_registry_enabled,
-    packages_enabled: project.packages_enabled ?? false,
+    packages_enabled: project.packages_enabled ?? true,
     pages_access_level: project.pages_access_level ?? ('disabled' as const),
     can_create_merge_request_in: canProject({ ...standing, project }, 'propose_merge_request'),
     service_desk_enabled: false as const,
@@ -343,10 +344,11 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
       show.statistics && level >= 20
         ? {
             commit_count: project.commit_count,
-            storage_size: project.repository_size + project.lfs_objects_size + project.job_artifacts_size,
+            storage_size: project.repository_size + project.lfs_objects_size + project.job_artifacts_size + project.packages_size,
             repository_size: project.repository_size,
             lfs_objects_size: project.lfs_objects_size,
             job_artifacts_size: project.job_artifacts_size,
+            packages_size: project.packages_size,
           }
         : undefined,
   })

@@ -13,6 +13,8 @@ export interface ObjectStore {
    * if the bytes are not those of `oid` or more than `limit`. The body is never destroyed.
    */
   stage(body: Readable, oid: string, limit: number): Promise<StagedObject>
+  /** Like `stage`, for a body whose id is not known yet; also makes its other digests, in hex. */
+  receive(body: Readable, limit: number, digests: readonly Digest[]): Promise<ReceivedObject>
   /** The content, or the inclusive range from `start` to `end`; null if there is no such object. */
   get(oid: string, range?: { start: number; end: number }): Promise<Readable | null>
   /** The size in bytes; null if there is no such object. */
@@ -40,6 +42,13 @@ export interface StagedObject {
   discard(): Promise<void>
 }
 
+export type Digest = 'md5' | 'sha1' | 'sha512'
+
+export interface ReceivedObject extends StagedObject {
+  oid: string
+  digests: Partial<Record<Digest, string>>
+}
+
 export class WrongObject extends Error {
   override name = 'WrongObject'
   constructor(readonly fault: 'digest' | 'size') {
@@ -64,28 +73,35 @@ export function objectFolder(root: string): ObjectStore {
     if (!isObjectId(oid)) throw new Error('no object id')
     return join(root, oid.slice(0, 2), oid.slice(2, 4), oid.slice(4))
   }
+  const receive: ObjectStore['receive'] = async (body, limit, digests) => {
+    await mkdir(incoming, { recursive: true, mode: 0o700 })
+    const temporary = join(incoming, randomBytes(16).toString('hex'))
+    const discard = () => rm(temporary, { force: true })
+    try {
+      const written = await writeHashed(body, temporary, { limit, digests, flush: true })
+      let committed = false
+      return {
+        ...written,
+        async commit() {
+          if (!committed) await moveDurably(temporary, pathOf(written.oid))
+          committed = true
+        },
+        discard,
+      }
+    } catch (error) {
+      await discard()
+      throw error
+    }
+  }
   return {
     async stage(body, oid, limit) {
-      const path = pathOf(oid)
-      await mkdir(incoming, { recursive: true, mode: 0o700 })
-      const temporary = join(incoming, randomBytes(16).toString('hex'))
-      const discard = () => rm(temporary, { force: true })
-      try {
-        const size = await receive(body, temporary, oid, limit)
-        let committed = false
-        return {
-          size,
-          async commit() {
-            if (!committed) await moveDurably(temporary, path)
-            committed = true
-          },
-          discard,
-        }
-      } catch (error) {
-        await discard()
-        throw error
-      }
+      pathOf(oid)
+      const received = await receive(body, limit, [])
+      if (received.oid === oid) return received
+      await received.discard()
+      throw new WrongObject('digest')
     },
+    receive,
     async get(oid, range) {
       const file = await open(pathOf(oid), 'r').catch(nullIfMissing)
       return file && createReadStream('', { fd: file, highWaterMark: 1 << 18, ...range })
@@ -121,9 +137,14 @@ export function objectFolder(root: string): ObjectStore {
 const listMatching = async (path: string, names: RegExp) =>
   ((await readdir(path).catch(nullIfMissing)) ?? []).filter((name) => names.test(name)).sort()
 
-/** Writes a body to a new file, syncs it and returns its size. */
-async function receive(body: Readable, path: string, oid: string, limit: number): Promise<number> {
+/** Writes a body, which is never destroyed, to a new file; throws WrongObject if it has more bytes than `limit`. */
+export async function writeHashed(
+  body: Readable,
+  path: string,
+  { limit, digests, flush }: { limit: number; digests: readonly Digest[]; flush: boolean },
+): Promise<Omit<ReceivedObject, keyof StagedObject> & { size: number }> {
   const hash = createHash('sha256')
+  const others = digests.map((name) => [name, createHash(name)] as const)
   let size = 0
   async function* checked() {
     // the connection must stay open for the response
@@ -131,12 +152,12 @@ async function receive(body: Readable, path: string, oid: string, limit: number)
       size += chunk.length
       if (size > limit) throw new WrongObject('size')
       hash.update(chunk)
+      for (const [, other] of others) other.update(chunk)
       yield chunk
     }
-    if (hash.digest('hex') !== oid) throw new WrongObject('digest')
   }
-  await pipeline(checked, createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: 1 << 20 }))
-  return size
+  await pipeline(checked, createWriteStream(path, { flags: 'wx', mode: 0o600, flush, highWaterMark: 1 << 20 }))
+  return { oid: hash.digest('hex'), size, digests: Object.fromEntries(others.map(([name, other]) => [name, other.digest('hex')])) }
 }
 
 /** Renames a file and makes its new name durable, together with those of the folders it created. */

@@ -155,6 +155,7 @@ export interface GroupStatistics {
   repository_size: number
   lfs_objects_size: number
   job_artifacts_size: number
+  packages_size: number
 }
 
 const selectSizes = statement('sizes of groups', (db) =>
@@ -164,6 +165,7 @@ const selectSizes = statement('sizes of groups', (db) =>
       repository_size: decoded(sql<number>`sum(${projects.repository_size})`, Number),
       lfs_objects_size: decoded(sql<number>`sum(${projects.lfs_objects_size})`, Number),
       job_artifacts_size: decoded(sql<number>`sum(${projects.job_artifacts_size})`, Number),
+      packages_size: decoded(sql<number>`sum(${projects.packages_size})`, Number),
     })
     .from(projects)
     .where(and(inIds(projects.namespace_id), isNull(projects.marked_for_deletion_at)))
@@ -180,5 +182,7 @@ export async function statisticsFor(
   if (!statistics || !viewer?.admin) return null
   const found = await selectSizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
   const sizesById = new Map(found.map(({ id, ...sizes }) => [id, sizes]))
-  return new Map(groups.map(({ id }) => [id, sizesById.get(id) ?? { repository_size: 0, lfs_objects_size: 0, job_artifacts_size: 0 }]))
+  return new Map(
+    groups.map(({ id }) => [id, sizesById.get(id) ?? { repository_size: 0, lfs_objects_size: 0, job_artifacts_size: 0, packages_size: 0 }]),
+  )
 }

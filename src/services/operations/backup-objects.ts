@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { dumpFileName } from '../../db/copies/dump.js'
+import { type DatabaseDump, dumpFileName } from '../../db/copies/dump.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../db/schema/index.js'
 import { ignoreMissing } from '../../lib/files/missing.js'
 import { isObjectId, type ObjectStore } from '../../lib/files/object-store.js'
@@ -14,13 +14,19 @@ import { isObjectId, type ObjectStore } from '../../lib/files/object-store.js'
  * Copies the objects of a store that the saved rows of a table name into a folder. An object without a file belonged to
  * a project that was deleted meanwhile, or is missing, which the doctor reports of LFS objects.
  */
-export async function saveObjects(store: ObjectStore, table: string, database: string, folder: string): Promise<void> {
-  const rows = createInterface({ input: createReadStream(join(database, dumpFileName(table))), crlfDelay: Number.POSITIVE_INFINITY })
+export async function saveObjects(
+  store: ObjectStore,
+  { database, table }: { database: DatabaseDump; table: string },
+  dump: string,
+  folder: string,
+): Promise<void> {
+  const column = database.tables.find(({ name }) => name === table)?.columns.indexOf('oid') ?? -1
+  const rows = createInterface({ input: createReadStream(join(dump, dumpFileName(table))), crlfDelay: Number.POSITIVE_INFINITY })
   for await (const row of rows) {
-    const oid = row.split('\t').find(isObjectId)
-    if (oid === undefined) continue
+    const oid = row.split('\t')[column]
+    if (!isObjectId(oid)) continue
     const shard = join(folder, oid.slice(0, 2))
-    // several rows of artifacts may have the same bytes
+    // several rows of artifacts and packages may have the same bytes
     const content = (await stat(join(shard, oid)).catch(ignoreMissing(null))) ? null : await store.get(oid)
     if (!content) continue
     await mkdir(shard, { recursive: true })

@@ -92,8 +92,9 @@ export async function backUp(
   }
   if (await exists(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
   await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
-  if (lfs) await saveObjects(ctx.lfs, 'lfs_objects', join(root, 'database'), join(root, 'lfs'))
-  if (lfs) await saveObjects(ctx.artifacts, 'artifacts', join(root, 'database'), join(root, 'artifacts'))
+  if (lfs)
+    for (const [kind, table] of [['lfs', 'lfs_objects'] as const, ['artifacts', 'artifacts'] as const, ['packages', 'package_files'] as const])
+      await saveObjects(ctx[kind], { database, table }, join(root, 'database'), join(root, kind))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
@@ -189,8 +190,8 @@ export async function openBackup(root: string, onProgress?: OnProgress): Promise
 export async function checkSpace({ sizes }: Backup, { dataDir, storages, databaseUrl, lfsBucket }: Config): Promise<void> {
   const needs = new Map<number, { path: string; bytes: number }>()
   for (const [folder, bytes] of sizes) {
-    const [kind, name = ''] = folder.split('/')
-    if ((kind === 'database' && databaseUrl !== undefined) || ((kind === 'lfs' || kind === 'artifacts') && lfsBucket)) continue
+    const [kind = '', name = ''] = folder.split('/')
+    if ((kind === 'database' && databaseUrl !== undefined) || (['lfs', 'artifacts', 'packages'].includes(kind) && lfsBucket)) continue
     const path = await existingParent((kind === 'repositories' && storages[name]) || dataDir)
     const { dev } = await stat(path)
     needs.set(dev, { path, bytes: bytes + (needs.get(dev)?.bytes ?? 0) })
@@ -254,6 +255,7 @@ export async function restoreFiles(ctx: Context, { root, at, repositories }: Bac
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   await restoreLfsObjects(ctx, join(root, 'lfs'))
   await restoreObjects(ctx.artifacts, join(root, 'artifacts'))
+  await restoreObjects(ctx.packages, join(root, 'packages'))
   // no other process uses this database
   await resolveAbandonedIntents(ctx, { start: true, alone: true })
   await finishDeletions(ctx)

@@ -56,7 +56,10 @@ const storageSums = ({ db }: Context) =>
       storage: projects.storage,
       projects: count(),
       shown: countWhere(isNull(projects.marked_for_deletion_at)),
-      bytes: decoded(sql<number>`sum(${projects.repository_size} + ${projects.lfs_objects_size} + ${projects.job_artifacts_size})`, Number),
+      bytes: decoded(
+        sql<number>`sum(${projects.repository_size} + ${projects.lfs_objects_size} + ${projects.job_artifacts_size} + ${projects.packages_size})`,
+        Number,
+      ),
     })
     .from(projects)
     .groupBy(projects.storage)

@@ -31,7 +31,7 @@ export async function restoreProject(
   const request = { ...only, ghost: await ghostId(ctx), storageFor }
   let reserved: number | null = null
   const placeFiles = async (project: RestoredProject) => {
-    const { id, from, storage, lfsObjects, artifacts } = project
+    const { id, from, storage, lfsObjects, artifacts, packages } = project
     if (!repositories.some((key) => key.id === id && key.kind === 'project')) throw new StartFault(`the backup has no repository of ${only.path}`)
     // until the row is committed, the repository counts as pending deletion
     const { rowCount } = await ctx.db.write.execute(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)
@@ -51,10 +51,11 @@ export async function restoreProject(
       const saved = join(root, 'lfs', oid.slice(0, 2), oid)
       if (await stat(saved).catch(() => null)) await restoreObject(ctx.lfs, saved, oid)
     }
-    for (const oid of artifacts) {
-      const saved = join(root, 'artifacts', oid.slice(0, 2), oid)
-      if (await stat(saved).catch(() => null)) await restoreObject(ctx.artifacts, saved, oid)
-    }
+    for (const [kind, oids] of Object.entries({ artifacts, packages }))
+      for (const oid of oids) {
+        const saved = join(root, kind, oid.slice(0, 2), oid)
+        if (await stat(saved).catch(() => null)) await restoreObject(ctx[kind as 'artifacts' | 'packages'], saved, oid)
+      }
   }
   try {
     const project = await loadProject(databaseUrl, join(root, 'database'), database, request, placeFiles)

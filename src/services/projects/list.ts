@@ -235,7 +235,7 @@ const orRestorable = (viewerKind: ViewerKind, waiting: boolean, visible: SQL) =>
 const planOf = ({ filters, words }: Pick<Shape, 'filters' | 'words'>) => (filters.includes('search') ? 'each' : planFor(words))
 
 /** As shown with `statistics`. */
-const STORAGE_SIZE = sql`(${projects.repository_size} + ${projects.lfs_objects_size} + ${projects.job_artifacts_size})`
+const STORAGE_SIZE = sql`(${projects.repository_size} + ${projects.lfs_objects_size} + ${projects.job_artifacts_size} + ${projects.packages_size})`
 /** Orders by columns that change without a new version of the list. */
 const UNVERSIONED: readonly string[] = ['updated_at', 'last_activity_at', 'star_count', ...SIZE_ORDERS]
 

@@ -8,6 +8,7 @@ import {
   lfsObjects,
   mergeRequests,
   notes,
+  packageFiles,
   projectStars,
   projects,
 } from '../../../db/schema/index.js'
@@ -48,6 +49,12 @@ const COUNTERS: Counter[] = [
     table: projects,
     column: 'job_artifacts_size',
     expected: sql`(select coalesce(sum(a.size), 0) from ${artifacts} a where a.project_id = r.id)`,
+  },
+  {
+    kind: 'project',
+    table: projects,
+    column: 'packages_size',
+    expected: sql`(select coalesce(sum(f.size), 0) from ${packageFiles} f where f.project_id = r.id)`,
   },
   { kind: 'project', table: projects, column: 'open_issues_count', expected: openIssues(false) },
   { kind: 'project', table: projects, column: 'open_confidential_issues_count', expected: openIssues(true) },

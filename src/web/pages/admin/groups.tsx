@@ -74,8 +74,10 @@ export const adminGroupsPage = page({
                 key={group.id}
                 actions={
                   <span class="dim">
-                    {sizeText((own?.repository_size ?? 0) + (own?.lfs_objects_size ?? 0) + (own?.job_artifacts_size ?? 0))} · since{' '}
-                    <Time at={group.created_at} />
+                    {sizeText(
+                      (own?.repository_size ?? 0) + (own?.lfs_objects_size ?? 0) + (own?.job_artifacts_size ?? 0) + (own?.packages_size ?? 0),
+                    )}{' '}
+                    · since <Time at={group.created_at} />
                   </span>
                 }
               >
@@ -118,6 +120,7 @@ export const adminGroupPage = page({
               ['Repositories', sizeText(own?.repository_size ?? 0)],
               ['Git LFS', sizeText(own?.lfs_objects_size ?? 0)],
               ['Artifacts', sizeText(own?.job_artifacts_size ?? 0)],
+              ['Packages', sizeText(own?.packages_size ?? 0)],
               ['Created', <Time at={group.created_at} />],
             ]}
           />

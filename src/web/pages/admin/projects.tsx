@@ -34,7 +34,8 @@ const ORDERS = {
   created_asc: ['created_at', 'asc'],
 } as const satisfies Record<(typeof SORTS)[number], [ProjectFilter['order_by'], ProjectFilter['sort']]>
 
-const bytesOf = ({ project }: Pick<ProjectRecord, 'project'>) => project.repository_size + project.lfs_objects_size + project.job_artifacts_size
+const bytesOf = ({ project }: Pick<ProjectRecord, 'project'>) =>
+  project.repository_size + project.lfs_objects_size + project.job_artifacts_size + project.packages_size
 
 const ProjectRow = ({ view, record }: { view: PageView; record: ProjectRecord }) => (
   <Row
@@ -139,6 +140,7 @@ export const adminProjectPage = page({
               ['Repository', sizeText(project.repository_size)],
               ['Git LFS', sizeText(project.lfs_objects_size)],
               ['Artifacts', sizeText(project.job_artifacts_size)],
+              ['Packages', sizeText(project.packages_size)],
               ['Stars, forks', `${numberText(project.star_count)}, ${numberText(project.forks_count)}`],
               ['Created', <Time at={project.created_at} />],
               ['Last activity', <Time at={project.last_activity_at} />],
