@@ -25,6 +25,7 @@ const ROOMS = [
   'repository',
   'projects',
   'ci',
+  'packages',
   'issuables',
   'notes',
   'quick-actions',

@@ -31,6 +31,7 @@ import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
 import { pictureRoute } from './routes/instance/pictures.js'
 import { oauthRoutes } from './routes/oauth/index.js'
+import { packageStreams } from './routes/packages/streams.js'
 import { referenceOf } from './routes/reference/index.js'
 import { releaseFiles } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
@@ -136,6 +137,14 @@ export async function buildApp(
     async (scope) => {
       scope.addHook('onRequest', refuseWrites(ctx))
       await runnerStreams(scope, { ctx })
+      await parseMultipart(scope)
+    },
+    { prefix: '/api/v4' },
+  )
+  await app.register(
+    async (scope) => {
+      scope.addHook('onRequest', refuseWrites(ctx))
+      await packageStreams(scope, { ctx, minimumRate })
       await parseMultipart(scope)
     },
     { prefix: '/api/v4' },

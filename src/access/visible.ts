@@ -74,6 +74,14 @@ export function readableCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
     and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
+/** The ability `read_package` for every row of `projects`, which need not be visible (PK-2). */
+export function readablePackages(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
+  const on = sql`${projects.packages_enabled} is not false and ${kept(projects)}`
+  if (viewerKind === 'admin') return sql`(${on})`
+  if (viewerKind === 'anonymous') return sql`(${on} and ${projects.visibility} >= 20)`
+  return sql`(${on} and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`
+}
+
 /** `readsRequestCode` for every row of `projects` whose code the caller may read (GH-28). */
 export function readableRequestCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
   if (viewerKind === 'admin') return sql`${mergeRequestAccess} >= 10`

@@ -24,6 +24,8 @@ import { abuseMail } from '../services/operations/abuse-reports.js'
 import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
 import { removeBots, resumeRemoval } from '../services/operations/user-removal.js'
+import { resumeRemoval } from '../services/operations/user-removal.js'
+import { removePackageFiles } from '../services/packages/files.js'
 import { exportProject, removeExports } from '../services/projects/archives/export.js'
 import { importArchive, removeArchives } from '../services/projects/archives/import.js'
 import { importJob } from '../services/projects/import.js'
@@ -59,6 +61,7 @@ export const kinds: AnyJob<Context>[] = [
   pushPipelines,
   requestPipeline,
   removeArtifacts,
+  removePackageFiles,
   archiveLogs,
   endStaleBuilds,
   returnLostBuilds,

@@ -47,6 +47,7 @@ import { draftNotes } from './notes/draft-notes.js'
 import { notes } from './notes/notes.js'
 import { suggestions } from './notes/suggestions.js'
 import { notificationSettings } from './notification-settings/index.js'
+import { packages } from './packages/index.js'
 import { deployed } from './pipelines/environments.js'
 import { pipelines } from './pipelines/index.js'
 import { lint } from './pipelines/lint.js'
@@ -126,6 +127,7 @@ const subjects: Section[] = [
   { name: 'Triggers and schedules', description: 'Pipelines that other programs or the time make.', endpoints: [...triggers, ...schedules] },
   { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
+  { name: 'Packages', description: 'What package managers have published to projects; docs/packages.md says how they do so.', endpoints: packages },
   { name: 'Badges', description: 'Linked pictures on the pages of projects, of each project and of groups.', endpoints: badges },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },

@@ -2,7 +2,15 @@ import { eq, inArray, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
 import { getGroupFor, getProjectFor, getProjectOrDeletedFor } from '../../src/access/rules.js'
-import { hasIssuables, readableCode, viewerKindOf, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
+import {
+  hasIssuables,
+  readableCode,
+  readablePackages,
+  viewerKindOf,
+  visibleGroups,
+  visibleProject,
+  visibleProjects,
+} from '../../src/access/visible.js'
 import { groupShares, members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
 import { testApp } from '../support/app.js'
@@ -65,6 +73,7 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
       merge_requests_access_level: 20,
       wiki_access_level: 20,
       snippets_access_level: 20,
+      packages_enabled: null,
       public_jobs: true,
     },
   })
@@ -191,6 +200,26 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
           expected.includes(project.id) ? (person ? projectLevel(person.id, project) : 0) : null,
         ])
       }
+    }
+  })
+
+  it('readablePackages is the right to read packages (PK-2, PK-3)', async () => {
+    for (const [i, { id }] of world.projects.entries())
+      await t.ctx.db.write
+        .update(projects)
+        .set({ packages_enabled: [null, true, false][i % 3] ?? null })
+        .where(eq(projects.id, id))
+    for (const person of world.people) {
+      const rows = await t.ctx.db.read
+        .select({ id: projects.id })
+        .from(projects)
+        .where(readablePackages(viewerKindOf(person), sql`${person?.id ?? 0}::bigint`))
+      const expected: number[] = []
+      for (const { id } of world.projects) {
+        const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
+        if (found?.can('read_package')) expected.push(id)
+      }
+      expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
     }
   })
 

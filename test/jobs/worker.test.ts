@@ -88,6 +88,7 @@ const LONG_KINDS = [
   'remove files',
   'archive logs',
   'remove artifacts',
+  'remove package files',
   'remove former repositories',
   'due deletions',
   'finish the removal of a user',

@@ -3,7 +3,7 @@
  * visitor is a signed-in user without a membership on a project that they can see.
  */
 export const PROJECT_ROLES = {
-  anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue', 'read_label', 'read_milestone'],
+  anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue', 'read_label', 'read_milestone', 'read_package_if_public'],
   visitor: [
     'read_member',
     'read_snippet',
@@ -33,6 +33,7 @@ export const PROJECT_ROLES = {
     'read_pipeline',
     // environments and deployments
     'read_environment',
+    'read_package',
     'update_issue',
     'manage_issue',
     'move_issue',
@@ -51,6 +52,7 @@ export const PROJECT_ROLES = {
     // environments and deployments
     'manage_environment',
     'manage_release',
+    'create_package',
     'write_wiki',
     'manage_milestone',
     'resolve_thread',
@@ -71,6 +73,7 @@ export const PROJECT_ROLES = {
     // tokens that trigger pipelines, schedules of others, variables that others gave to pipelines
     'admin_pipeline',
     'delete_deployment',
+    'destroy_package',
     'manage_hooks',
     'manage_project',
     'manage_members',
@@ -112,6 +115,8 @@ const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE
 const ENVIRONMENT_WRITES = ['manage_environment', 'delete_deployment'] as const
 const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delete_pipeline', 'admin_pipeline', ...ENVIRONMENT_WRITES] as const
 
+const PACKAGE_WRITES = ['create_package', 'destroy_package'] as const
+
 /** Abilities that no role has while a state applies. */
 export const PROJECT_PROHIBITIONS = {
   archived: [
@@ -123,6 +128,7 @@ export const PROJECT_PROHIBITIONS = {
     'create_commit_status',
     ...JOB_WRITES,
     'manage_release',
+    ...PACKAGE_WRITES,
     'comment_on_commit',
     'create_issue',
     'update_issue',
@@ -175,6 +181,8 @@ export const PROJECT_PROHIBITIONS = {
   no_operations: ['read_environment', ...ENVIRONMENT_WRITES],
   /** What counts who wrote what is off for the caller (FD-2). */
   no_analytics: ['read_contributors'],
+  /** Packages are off (PK-3). */
+  no_packages: ['read_package', ...PACKAGE_WRITES],
   /** Forking is off for the caller (PR-43). */
   no_forking: ['fork'],
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],

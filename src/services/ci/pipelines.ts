@@ -222,6 +222,20 @@ export async function lastOfSchedules(ctx: Context, { project }: ProjectSubject,
   return new Map(rows.map(({ schedule, ...pipeline }) => [schedule as number, pipeline]))
 }
 
+const selectByIds = statement('pipelines by id', (db) =>
+  db
+    .select(basicColumns)
+    .from(pipelines)
+    .where(and(ofProject, inIds(pipelines.id))),
+)
+
+/** Those pipelines of a project, by their ids. */
+export async function pipelinesById(ctx: Context, { project }: ProjectSubject, ids: number[]): Promise<Map<number, PipelineBasicRecord>> {
+  if (ids.length === 0) return new Map()
+  const rows = await selectByIds(ctx.db, null).execute({ project: project.id, ids })
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
 const selectStates = statement('last pipeline states of commits', (db) =>
   db
     .selectDistinctOn([pipelines.sha], { sha: pipelines.sha, id: pipelines.id, status: pipelines.status })

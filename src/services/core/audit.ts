@@ -44,6 +44,7 @@ export type AuditAction =
   | `trigger_${'created' | 'updated' | 'revoked'}`
   | `schedule_${'created' | 'updated' | 'taken' | 'deactivated' | 'deleted'}`
   | `badge_${'added' | 'updated' | 'removed'}`
+  | `${'package' | 'package_file'}_deleted`
   | 'job_token_scope_changed'
   | `job_token_access_${'added' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`

@@ -115,7 +115,7 @@ export async function revokeDeployToken(ctx: Context, source: TokenSource, id: n
   })
 }
 
-/** A deploy token presented as a Git credential. */
+/** A deploy token presented as a credential. */
 export interface PresentedToken {
   username: string
   scopes: string[]
@@ -143,9 +143,12 @@ export async function findDeployToken(ctx: Context, value: string): Promise<Pres
   return { username: token.username, scopes: token.scopes, valid, project_id: token.project_id, group }
 }
 
-/** The access level of a token on a project: reporter on its own project, or on projects of its group and subgroups. */
-export function levelOfToken({ project_id, group }: PresentedToken, project: Project): number {
+/** Whether a token is for a project: of it, or of a group that it is in. */
+export function coversProject({ project_id, group }: PresentedToken, project: Project): boolean {
   const { full_path } = project.namespace
-  const covers = project_id === project.id || (group !== null && (full_path === group || full_path.startsWith(`${group}/`)))
-  return covers ? LEVELS.reporter : 0
+  return project_id === project.id || (group !== null && (full_path === group || full_path.startsWith(`${group}/`)))
 }
+
+/** The access level of a token on a project for Git: that of a reporter, with the scope for it. */
+export const levelOfToken = (token: PresentedToken, project: Project): number =>
+  token.scopes.includes('read_repository') && coversProject(token, project) ? LEVELS.reporter : 0

@@ -1,0 +1,90 @@
+import { Readable } from 'node:stream'
+import type { ProjectSubject } from '../../access/rules.js'
+import { invalidInput, noSuchRoute } from '../../failures.js'
+import { type PackageAbility, packageProject } from '../../services/packages/caller.js'
+import { receiveFile } from '../../services/packages/files.js'
+import {
+  checkNpmName,
+  deprecateNpm,
+  npmFile,
+  npmPackument,
+  npmTags,
+  projectOfNpm,
+  publishNpm,
+  readNpmDocument,
+  tagNpm,
+  untagNpm,
+} from '../../services/packages/npm.js'
+import { NpmBody } from '../../services/packages/npm-body.js'
+import { inPath, type PackageCall, sendFile, sendPieces, shortBody, withBody } from './call.js'
+
+/** What an address below `…/packages/npm/` is about. */
+type Address = { name: string } & ({ kind: 'package' } | { kind: 'tags' } | { kind: 'tag'; tag: string } | { kind: 'file'; file: string })
+
+function addressOf(call: PackageCall): Address {
+  const path = inPath(call, '*')
+  const [, tagged, tag] = /^-\/package\/(.+)\/dist-tags(?:\/([^/]+))?$/.exec(path) ?? []
+  const [, packed, file] = /^(.+?)\/-\/(.+)$/.exec(path) ?? []
+  const name = tagged ?? (path.startsWith('-/') ? undefined : (packed ?? path))
+  if (name === undefined) throw noSuchRoute()
+  checkNpmName(name)
+  if (tagged !== undefined) return tag === undefined ? { name, kind: 'tags' } : { name, kind: 'tag', tag }
+  return packed !== undefined && file !== undefined ? { name, kind: 'file', file } : { name, kind: 'package' }
+}
+
+/** The project of the address, or the one that has the package (PK-21). */
+const projectOf = (call: PackageCall, name: string, ability: PackageAbility): Promise<ProjectSubject> => {
+  const id = inPath(call, 'id')
+  return id ? packageProject(call.ctx, call.who, id, ability) : projectOfNpm(call.ctx, call.who, name, ability)
+}
+
+export async function read(call: PackageCall) {
+  const at = addressOf(call)
+  const subject = await projectOf(call, at.name, 'read_package')
+  if (at.kind === 'file') return sendFile(call, await npmFile(call.ctx, subject, at.name, at.file))
+  if (at.kind === 'tags') return call.reply.send(await npmTags(call.ctx, subject, at.name))
+  if (at.kind === 'tag') throw noSuchRoute()
+  return sendPieces(call, 'application/json', await npmPackument(call.ctx, subject, at.name))
+}
+
+export async function write(call: PackageCall) {
+  const { ctx, who, reply } = call
+  const at = addressOf(call)
+  const subject = await projectOf(call, at.name, 'create_package')
+  if (at.kind === 'tag') {
+    await tagNpm(ctx, subject, { name: at.name, tag: at.tag, version: versionIn(await shortBody(call, 1_024)) })
+    return reply.code(204).send()
+  }
+  if (at.kind !== 'package') throw noSuchRoute()
+  await withBody(call, async (raw) => {
+    const body = new NpmBody(raw)
+    const received = await receiveFile(ctx, 'npm', Readable.from(body.attachment()), ['sha1', 'sha512'])
+    try {
+      const document = readNpmDocument(body.document(), at.name)
+      if (body.attachments > 0) await publishNpm(ctx, subject, who, at.name, { document, received })
+      else await deprecateNpm(ctx, subject, at.name, document)
+    } finally {
+      await received.discard()
+    }
+  })
+  return reply.code(201).send({ ok: true })
+}
+
+export async function remove(call: PackageCall) {
+  const at = addressOf(call)
+  if (at.kind !== 'tag') throw noSuchRoute()
+  const subject = await projectOf(call, at.name, 'create_package')
+  await untagNpm(call.ctx, subject, at)
+  return call.reply.code(204).send()
+}
+
+/** The version in the body of a tag: a JSON text. */
+function versionIn(text: string): string {
+  try {
+    const version: unknown = JSON.parse(text)
+    if (typeof version === 'string') return version
+  } catch {
+    // refused below
+  }
+  throw invalidInput('the body is no version')
+}
