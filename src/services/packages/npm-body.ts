@@ -4,16 +4,9 @@ import { invalidInput } from '../../failures.js'
 /** The most bytes of what a client sends beside the package itself. */
 const MAX_DOCUMENT = 2 * 1_048_576
 const MAX_KEY = 1_024
-const [QUOTE, BACKSLASH, COLON, COMMA, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [...'"\\:,{}[]'].map((sign) => sign.charCodeAt(0)) as [
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-]
+const code = (sign: string) => sign.charCodeAt(0)
+const [QUOTE, BACKSLASH, COLON, COMMA] = [code('"'), code('\\'), code(':'), code(',')]
+const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [code('{'), code('}'), code('['), code(']')]
 
 /**
  * Reads what `npm publish` sends: one JSON document in which the package is the text `_attachments.FILE.data`, in base64.
@@ -44,23 +37,17 @@ export class NpmBody {
           const bytes = this.#decode(chunk.subarray(at, end), quote >= 0)
           if (bytes.length > 0) yield bytes
           at = end
-          if (quote >= 0) this.#state = 'between'
+          if (quote < 0) continue
+          this.#state = 'between'
+          this.#keep(chunk.subarray(quote, ++at))
         } else {
           const begin = at
           at = this.#scan(chunk, at)
           this.#keep(chunk.subarray(begin, at))
         }
-        // the quote that ends the package belongs to the document
-        if (this.#state === 'between' && chunk[at] === QUOTE && this.#attachments > 0 && this.#endsData) {
-          this.#keep(chunk.subarray(at, at + 1))
-          this.#endsData = false
-          at++
-        }
       }
     }
   }
-
-  #endsData = false
 
   /** How many packages there were. */
   get attachments(): number {
@@ -88,7 +75,6 @@ export class NpmBody {
     if (text.includes('\\')) throw invalidInput('_attachments is not base64')
     const whole = isEnd ? text.length : text.length - (text.length % 4)
     this.#rest = text.slice(whole)
-    if (isEnd) this.#endsData = true
     return Buffer.from(text.slice(0, whole), 'base64')
   }
 
