@@ -3,6 +3,7 @@ import type { Context } from '../../context.js'
 import type { MinimumRate } from '../../lib/async/minimum-rate.js'
 import { openCall, type PackageCall } from './call.js'
 import * as generic from './generic.js'
+import * as go from './go.js'
 import * as maven from './maven.js'
 import * as npm from './npm.js'
 import * as pypi from './pypi.js'
@@ -40,6 +41,8 @@ export async function packageStreams(app: FastifyInstance, { ctx, minimumRate }:
     route('GET', `${base}/simple/:package_name`, pypi.simple)
     route('GET', `${base}/files/:sha256/:file_name`, pypi.download)
   }
+
+  route('GET', '/projects/:id/packages/go/*', go.proxy)
 
   route('PUT', '/projects/:id/packages/maven/*', maven.publish)
   for (const base of ['/projects/:id/packages/maven', '/groups/:id/-/packages/maven', '/packages/maven']) route('GET', `${base}/*`, maven.download)
