@@ -80,7 +80,8 @@ export async function index(call: PackageCall) {
 export async function simple(call: PackageCall) {
   const name = inPath(call, 'package_name')
   const files = await pypiFiles(call.ctx, await placeOf(call), name)
-  const base = `${call.ctx.links.base}/api/v4/projects`
+  // without a host, so that clients send the credentials that they have for this one
+  const base = `${call.ctx.links.prefix}/api/v4/projects`
   const links = files.map(({ project, file, sha256, requires_python }) => {
     const needs = requires_python ? ` data-requires-python="${escapeHtml(requires_python)}"` : ''
     const href = `${base}/${project}/packages/pypi/files/${sha256}/${encodeURIComponent(file)}#sha256=${sha256}`

@@ -216,13 +216,13 @@ describe('npm itself', () => {
     const name = `@${group.fullPath}/thing`
     const registry = `${t.url}/api/v4${base(project)}/`
     const host = registry.replace(/^https?:/, '')
-    const rc = `@${group.fullPath}:registry=${registry}\n${host}:_authToken=${project.creator.token}\naudit=false\nfund=false\nupdate-notifier=false\n`
+    const rc = `registry=${registry}\n@${group.fullPath}:registry=${registry}\n${host}:_authToken=${project.creator.token}\nreplace-registry-host=always\naudit=false\nfund=false\nupdate-notifier=false\n`
     for (const each of [source, target]) {
       await mkdir(each)
       await writeFile(join(each, '.npmrc'), rc)
     }
     const npm = async (cwd: string, args: string[], code = 0) => {
-      const ended = await runProgram('npm', [...args, '--cache', join(folder, 'cache')], { cwd, env: { HOME: folder } })
+      const ended = await runProgram('npm', [...args, '--cache', join(cwd, '.cache')], { cwd, env: { HOME: folder } })
       expect([args, ended.stderr, ended.code === 0]).toEqual([args, expect.any(String), code === 0])
       return ended.stdout + ended.stderr
     }

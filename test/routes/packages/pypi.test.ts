@@ -24,7 +24,7 @@ describe('a Python package', () => {
       201,
     )
     await upload(project, { requires_python: '>=3.6, <4' }).expect(201)
-    const href = `${t.ctx.links.base}/api/v4${project.path}/packages/pypi/files/${sha256('one')}/my_thing-1.0.tar.gz#sha256=${sha256('one')}`
+    const href = `/api/v4${project.path}/packages/pypi/files/${sha256('one')}/my_thing-1.0.tar.gz#sha256=${sha256('one')}`
     for (const name of ['my-thing', 'My.Thing', 'MY__thing']) {
       const { text, headers } = await send('get', `${project.path}/packages/pypi/simple/${name}/`, creator).expect(200)
       expect(headers['content-type']).toBe('text/html; charset=utf-8')
