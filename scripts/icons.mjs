@@ -50,6 +50,7 @@ const NAMES = [
   'milestone',
   'monitor',
   'moon',
+  'package',
   'paperclip',
   'pencil',
   'plus',

@@ -6,6 +6,7 @@ import { code } from './pages/code/index.js'
 import { help } from './pages/help/index.js'
 import { home } from './pages/home/index.js'
 import { oauth } from './pages/oauth/index.js'
+import { packages } from './pages/packages/index.js'
 import { people } from './pages/people/index.js'
 import { planning } from './pages/planning/index.js'
 import { profile } from './pages/profile/index.js'
@@ -14,7 +15,7 @@ import { search } from './pages/search/index.js'
 import { settings } from './pages/settings/index.js'
 import { Site } from './site.js'
 
-const declared = [accounts, admin, code, help, home, oauth, people, planning, profile, requests, search, settings].flat()
+const declared = [accounts, admin, code, help, home, oauth, packages, people, planning, profile, requests, search, settings].flat()
 export const pages = declared.filter((each): each is Page => 'show' in each)
 export const forms = declared.filter((each): each is Form => 'submit' in each)
 

@@ -1,13 +1,10 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { PACKAGE_TYPES } from '../../rules/package-types.js'
 import { id, moment, ref } from './columns.js'
 import { pipelines } from './pipelines.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
-
-/** The formats that packages are published in (PK-1). */
-export const PACKAGE_TYPES = ['generic', 'npm', 'pypi', 'maven'] as const
-export type PackageType = (typeof PACKAGE_TYPES)[number]
 
 /** The versions of the packages of projects (PK-1). */
 export const packages = pgTable(

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
+import { PACKAGE_TYPES } from '../../rules/package-types.js'
 import type { PackageFile as FileRecord } from '../../services/packages/files.js'
 import type { PackageDetails, PackageRecord } from '../../services/packages/packages.js'
 import { PipelineBasic, presentPipelineBasic } from '../ci/pipeline.js'
@@ -9,7 +10,7 @@ export const PackageItem = z
     id: z.int(),
     name: z.string(),
     version: z.string().nullable(),
-    package_type: z.enum(['generic', 'npm', 'pypi', 'maven']),
+    package_type: z.enum(PACKAGE_TYPES),
     status: z.enum(['default', 'hidden']),
     _links: z.strictObject({ web_path: z.string(), delete_api_path: z.url().optional() }),
     created_at: z.iso.datetime(),

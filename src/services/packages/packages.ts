@@ -234,6 +234,16 @@ export async function listPackageFiles(ctx: Context, { project }: ProjectSubject
   return { items: items.map(({ file }) => file), total }
 }
 
+/** One file of a package of a project; 404 if there is none. */
+export async function getPackageFile(ctx: Context, { project }: ProjectSubject, id: number): Promise<PackageFile> {
+  const [found] = await ctx.db.read
+    .select()
+    .from(packageFiles)
+    .where(and(eq(packageFiles.project_id, project.id), eq(packageFiles.id, id)))
+  if (!found) throw notFound()
+  return found
+}
+
 const target = ({ project }: ProjectSubject) => ({ type: 'project' as const, id: project.id, name: fullPathOf(project) })
 
 /** Deletes a version with its files, whose bytes go within a day (PK-15). */

@@ -7,7 +7,17 @@ import { ParentLinks, visibilityOf } from './project.js'
 import { firstOf, groupSettings } from './settings-pages.js'
 import { type Tab, Tabs } from './tabs.js'
 
-export type GroupTab = 'projects' | 'issues' | 'merge_requests' | 'milestones' | 'labels' | 'subgroups' | 'activity' | 'members' | 'settings'
+export type GroupTab =
+  | 'projects'
+  | 'issues'
+  | 'merge_requests'
+  | 'milestones'
+  | 'labels'
+  | 'subgroups'
+  | 'packages'
+  | 'activity'
+  | 'members'
+  | 'settings'
 
 interface Props {
   view: PageView
@@ -34,6 +44,7 @@ export function GroupLayout({ view, subject, tab, heading, tools, children }: Pr
     ['merge_requests', 'Merge requests', links.page('merge_requests'), isSignedIn, { icon: 'git-pull-request' }],
     ['milestones', 'Milestones', links.page('milestones'), isSignedIn, { icon: 'milestone' }],
     ['labels', 'Labels', links.page('labels'), isSignedIn, { icon: 'tag' }],
+    ['packages', 'Packages', links.page('packages'), true, { icon: 'package' }],
     ['activity', 'Activity', links.page('activity'), true, { icon: 'activity' }],
     ['members', 'Members', links.page('group_members'), isSignedIn, { icon: 'user' }],
     ['settings', 'Settings', `${links.home}/${first}`, isSignedIn && first !== undefined, { icon: 'settings' }],

@@ -8,7 +8,7 @@ import { firstOf, projectSettings } from './settings-pages.js'
 import { type Tab, Tabs } from './tabs.js'
 
 export type ProjectTab =
-  | ('code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'wiki' | 'snippets' | 'activity')
+  | ('code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'packages' | 'wiki' | 'snippets' | 'activity')
   | ('members' | 'settings')
 
 interface Props {
@@ -47,6 +47,7 @@ export function ProjectLayout({ view, subject, tab, heading, tools, children }: 
       { icon: 'git-pull-request', count: view.frame.openRequests },
     ],
     ['ci', 'CI', links.page('pipelines'), view.viewer !== null && subject.can('read_pipeline'), { icon: 'workflow' }],
+    ['packages', 'Packages', links.page('packages'), subject.can('read_package'), { icon: 'package' }],
     ['wiki', 'Wiki', links.page('wikis/home'), subject.can('read_wiki'), { icon: 'book-open' }],
     ['releases', 'Releases', links.page('releases'), readsCode, { icon: 'tag' }],
     ['activity', 'Activity', `${links.home}/activity`, true, { icon: 'activity' }],

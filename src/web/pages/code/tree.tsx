@@ -15,6 +15,7 @@ import { hasStarred } from '../../../services/projects/update.js'
 import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
 import { licenseOf } from '../../../services/repository/license.js'
+import { Command } from '../../components/command.js'
 import { counted } from '../../components/facts.js'
 import { ArchiveLinks, Author, CopyButton, PathLinks, PipelineIcon, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
@@ -485,16 +486,6 @@ function EmptyProject({ view, subject: { project, can } }: { view: PageView; sub
     </>
   )
 }
-
-/** A command to be copied. */
-const Command = ({ id, text }: { id: string; text: string }) => (
-  <div class="copied">
-    <code id={id}>{text}</code>
-    <button type="button" data-copy={id} aria-label={`Copy: ${text}`} hidden>
-      <Icon name="copy" />
-    </button>
-  </div>
-)
 
 /** A path below a project that is no page: a file or folder of the default branch, as relative links in mails name it. */
 export const pathPage = page({
