@@ -293,6 +293,10 @@ const READS = {
   ),
   'GET /projects/:id/templates/:type': async () => ({ fill: { type: 'dockerfiles' } }),
   'GET /projects/:id/templates/:type/:name': async () => ({ fill: { type: 'licenses', name: 'mit' } }),
+  'GET /projects/:id/packages': '',
+  'GET /projects/:id/packages/:package_id': '',
+  'GET /projects/:id/packages/:package_id/package_files': '',
+  'GET /groups/:id/packages': '',
   'GET /projects/:id/hooks': '',
   'GET /projects/:id/hooks/:hook_id': '',
   'GET /projects/:id/hooks/:hook_id/events': '',
@@ -468,6 +472,10 @@ const newSnippet = async ({ post, n }) => ({
   snippet_id: (await post('/projects/:id/snippets', { title: `${n}`, file_name: 'a', content: 'a', visibility: 'private' })).id,
 })
 const FRESH = { issues: newIssue, merge_requests: newRequest, snippets: newSnippet }
+const newPackage = async ({ put, n }) => {
+  const { id, package_id } = await put(`/projects/:id/packages/generic/call/${n}/file?select=package_file`, { n })
+  return { package_id, package_file_id: id }
+}
 const newProject = async ({ post, n }) => ({ id: (await post('/projects', { name: `project ${n}` })).id })
 const newGroup = async ({ post, n }) => ({ id: (await post('/groups', { name: `group ${n}`, path: `group${n}` })).id })
 const newUser = async ({ post, n }) =>
@@ -1030,6 +1038,8 @@ const WRITES = {
     return { fill: { id, provider: 'github' } }
   },
   'POST /deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
+  'DELETE /projects/:id/packages/:package_id': async (k) => ({ fill: await newPackage(k) }),
+  'DELETE /projects/:id/packages/:package_id/package_files/:package_file_id': async (k) => ({ fill: await newPackage(k) }),
   'POST /projects/:id/deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
   'PUT /projects/:id/deploy_keys/:key_id': ({ n }) => ({ body: { title: `${n}` } }),
   'DELETE /projects/:id/deploy_keys/:key_id': async ({ post }) => ({
@@ -1082,6 +1092,7 @@ function seededFill(path, s) {
     label_id: at.startsWith('/groups') ? s.groupLabel : s.label,
     ...s.boards[at],
     badge_id: s.badges[at],
+    package_id: s.package,
     hook_id: s.hooks[at],
     token_id: s.tokens[at],
     key_id: path.includes('gpg_keys')

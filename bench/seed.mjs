@@ -140,6 +140,8 @@ export async function seed(bench) {
     const onNote = (await post(`${p}/${on}/notes/${note.id}/award_emoji`, { name: 'heart' })).id
     awards[on] = { discussion: discussion.id, note: note.id, award, onNote }
   }
+  await atOnce(200, (i) => put(`${p}/packages/generic/package${i % 20}/1.${i}/file`, { i }))
+  const found = (await call(`${bench.api}${p}/packages?per_page=1`))[0].id
   const version = (await call(`${bench.api}${p}/merge_requests/1/versions`))[0]?.id
   const label = (await call(`${bench.api}${p}/labels?per_page=1`))[0].id
   const groupLabel = (await call(`${bench.api}/groups/${group.id}/labels?per_page=1`))[0].id
@@ -158,6 +160,7 @@ export async function seed(bench) {
     signed,
     gpgKeys,
     ownToken,
+    package: found,
     protectedTag,
     otherKey,
     source,

@@ -45,6 +45,7 @@ describe('the source', () => {
       'content/wikis',
       'hooks/payloads/push',
       'hooks/payloads/releases',
+      'packages/go',
       'ci/auto-cancel',
       'ci/changes',
       'ci/create',

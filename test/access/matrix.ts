@@ -38,6 +38,16 @@ export const MATRIX: Record<string, Rows> = {
     internal: '404  404  in   in   in   in   in   in   in',
     public: 'in   in   in   in   in   in   in   in   in',
   },
+  'project: read_package': {
+    private: '404  404  404  403  in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public: 'in   in   in   in   in   in   in   in   in',
+  },
+  'signed in, project: destroy_package': {
+    private: '401  404  404  403  403  403  in   in   in',
+    internal: '401  404  403  403  403  403  in   in   in',
+    public: '401  403  403  403  403  403  in   in   in',
+  },
   'project: read_contributors': {
     private: '404  404  404  403  in   in   in   in   in',
     internal: '404  404  in   in   in   in   in   in   in',

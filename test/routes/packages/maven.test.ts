@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { ciOf } from '../../support/ci.js'
-import { aGroup, aProject, aUser, type TestProject } from '../../support/factories.js'
+import { aGroup, aProject, aUser, setSettings, type TestProject } from '../../support/factories.js'
 import { basic, registryOf } from './packages.js'
 
 const t = testApp()
@@ -76,6 +76,13 @@ describe('a Maven package', () => {
     ])
     await put(project, 'org/example/maven-metadata.xml', '<plugins/>').expect(200)
     expect(await textOf(at(project, 'org/example/maven-metadata.xml'), project.creator)).toBe('<plugins/>')
+  })
+
+  it('has a maximum size (PK-7)', async () => {
+    const project = await aProject(t.ctx)
+    await setSettings(t.ctx, { maven_packages_size_limit: 1 })
+    await put(project, 'org/example/app/1.0/big.jar', 'x'.repeat(1_048_577)).expect(413)
+    await setSettings(t.ctx, { maven_packages_size_limit: 3_072 })
   })
 
   it('has paths that are none on a disk (PK-6)', async () => {

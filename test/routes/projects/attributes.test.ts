@@ -118,10 +118,10 @@ describe('attributes of projects', () => {
     expect(bareOf(t, project).git('log', '-1', '--format=%B', 'main')).not.toContain('Closes')
   })
 
-  it('packages and pages are kept and shown (PR-61)', async () => {
+  it('pages are kept and shown, and packages are on (PR-61, PK-3)', async () => {
     const project = await aProject(t.ctx)
-    expect(await show(project)).toMatchObject({ packages_enabled: false, pages_access_level: 'disabled' })
-    const given = { packages_enabled: true, pages_access_level: 'public' }
+    expect(await show(project)).toMatchObject({ packages_enabled: true, pages_access_level: 'disabled' })
+    const given = { packages_enabled: false, pages_access_level: 'public' }
     expect((await set(project, given)).body).toMatchObject(given)
     await put(project, { pages_access_level: 'none' }).expect(400)
   })

@@ -5,6 +5,7 @@ import { fileSystems } from './file-systems.js'
 import { avatars, uploads } from './files.js'
 import { leftovers } from './leftovers.js'
 import { lfs } from './lfs.js'
+import { packageContents } from './packages.js'
 import { type DoctorOptions, orphans, repositories } from './repositories.js'
 import { counters } from './rows.js'
 import { secrets } from './secrets.js'
@@ -25,4 +26,5 @@ export async function* faults(ctx: Context, options: DoctorOptions = {}): Check 
   yield* secrets(ctx)
   yield* lfs(ctx, options)
   yield* artifactFiles(ctx)
+  yield* packageContents(ctx)
 }
