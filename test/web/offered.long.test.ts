@@ -72,6 +72,7 @@ async function makeProject(): Promise<TestProject> {
   await say('/hooks', { url: 'https://hooks.example/' })
   await say('/badges', { link_url: 'https://badges.example/', image_url: 'https://badges.example/one.svg' })
   await say('/variables', { key: 'ONE', value: 'one' })
+  await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)
   await say('/triggers', { description: 'one' })
   const schedule = { description: 'one', ref: 'main', cron: '0 4 * * *' }
   for (const who of [owner, maintainer, developer]) {

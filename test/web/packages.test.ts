@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { TestBrowser } from '../support/browser.js'
+import { aGroup, aProject, aUser } from '../support/factories.js'
+
+const t = testApp()
+
+it('packages are listed, shown and deleted in pages, which say how they are published and installed (PK-60)', async () => {
+  const [creator, reporter] = [await aUser(t.ctx), await aUser(t.ctx)]
+  const group = await aGroup(t.ctx, { creator })
+  const project = await aProject(t.ctx, { creator, namespace_id: group.id, visibility: 'private', reporter })
+  const [maintainer, reader] = [new TestBrowser(t.url), new TestBrowser(t.url)]
+  await maintainer.signIn(creator)
+  await reader.signIn(reporter)
+  const at = `/${project.fullPath}/-/packages`
+  const empty = await maintainer.open(at)
+  for (const command of ['curl --header', 'npm publish', 'twine upload', 'mvn deploy']) expect(empty.text).toContain(command)
+  expect((await reader.open(at)).text).not.toContain('npm publish')
+  expect(empty.$('nav a[href$="/-/packages"]').text()).toContain('Packages')
+
+  for (const path of ['tool/1.0/tool.zip', 'tool/2.0/tool.zip', 'other/1.0/x.bin'])
+    await t.api('put', `${project.path}/packages/generic/${path}`, creator).send(path).expect(201)
+  const { text, $ } = await reader.open(at)
+  expect(text).toMatch(/other 1\.0.*tool 2\.0.*tool 1\.0/)
+  expect($('a[href$="?type=npm"]').length).toBe(1)
+  expect((await reader.open(`${at}?search=tool`)).text).not.toContain('other')
+  expect((await reader.open(`${at}?type=npm`)).text).toContain('There are no such packages.')
+  expect((await reader.open(`/groups/${group.fullPath}/-/packages`)).text).toContain(`tool 2.0 Generic ${project.fullPath}`)
+
+  await reader.open(`${at}?search=tool`)
+  const shown = await reader.follow('tool')
+  expect(shown.text).toContain(`--remote-name ${t.ctx.links.base}/api/v4${project.path}/packages/generic/tool/2.0/tool.zip`)
+  expect(shown.text).toContain('Other versions')
+  expect(shown.$('form').text()).not.toContain('Delete')
+  const file = await reader.follow('tool.zip')
+  expect([file.html, file.headers.get('content-disposition')]).toEqual(['tool/2.0/tool.zip', 'attachment; filename="tool.zip"'])
+
+  const page = await maintainer.open(shown.at)
+  const [ofFile] = page.$('form[action*="/files/"]').toArray()
+  expect(ofFile).toBeDefined()
+  const removed = await maintainer.submit('Delete', {})
+  expect(removed.at).toBe(at)
+  expect(removed.text).toContain('The package is deleted.')
+  expect((await reader.open(shown.at)).status).toBe(404)
+  expect((await new TestBrowser(t.url).open(at)).text).toContain('Sign in')
+})
