@@ -19,6 +19,7 @@ import { issues } from './parts/issues.mjs'
 import { lfs } from './parts/lfs.mjs'
 import { mergeRequests } from './parts/merge-requests.mjs'
 import { mergeRequestsGit } from './parts/merge-requests-git.mjs'
+import { packages } from './parts/packages.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
@@ -61,6 +62,7 @@ const PARTS = {
   backend,
   ssh,
   lfs,
+  packages,
   hooks,
   'hooks-after-kill': hooksAfterKill,
   administration,
