@@ -60,7 +60,7 @@ export async function ensurePackage(
   const pipeline = who.job
     ? sql`(select s.pipeline_id from ${commitStatuses} s where s.id = ${who.job.id} and s.project_id = ${project.id})`
     : sql`null::bigint`
-  // who adds the first of many waits for whoever is counted
+  // who adds the first of many waits for those that are counted
   await lockName(tx, `package ${project.id} ${type} ${name}`)
   const key = and(eq(packages.project_id, project.id), eq(packages.type, type), eq(packages.name, name))
   const [found] = await tx

@@ -53,7 +53,7 @@ describe('a generic package', () => {
     ])
   })
 
-  it('is stored once, whoever publishes it, and its file is named by its digest (PK-6)', async () => {
+  it('is stored once, by all who publish it, and its file is named by its digest (PK-6)', async () => {
     const [one, two] = [await aProject(t.ctx), await aProject(t.ctx)]
     const bytes = randomBytes(1_000)
     const oid = createHash('sha256').update(bytes).digest('hex')
@@ -168,7 +168,7 @@ describe('who may read and publish packages (PK-2)', () => {
     await generic(project, FILE, 'x')
     const { creator } = project
     const [reads, other] = [await aToken(t.ctx, creator, ['read_api']), await aToken(t.ctx, creator, ['read_user'])]
-    for (const headers of [{ 'private-token': creator.token }, { authorization: `Bearer ${creator.token}` }, basic('whoever', creator.token)])
+    for (const headers of [{ 'private-token': creator.token }, { authorization: `Bearer ${creator.token}` }, basic('anybody', creator.token)])
       expect([await status('get', project, headers), await status('put', project, headers)]).toEqual([200, 201])
     expect([await status('get', project, { 'private-token': reads }), await status('put', project, { 'private-token': reads })]).toEqual([200, 403])
     expect([await status('get', project, { 'private-token': other }), await status('put', project, { 'private-token': other })]).toEqual([403, 403])
@@ -226,7 +226,7 @@ describe('who may read and publish packages (PK-2)', () => {
     expect(await status('get', project, { 'job-token': token })).toBe(401)
   })
 
-  it('is nobody while packages are off, and nobody publishes to an archived project (PK-3)', async () => {
+  it('is nobody while packages are off, and nothing is published to an archived project (PK-3)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     expect((await t.api('get', project.path, project.creator).expect(200)).body.packages_enabled).toBe(true)
     await generic(project, FILE, 'x')
