@@ -111,6 +111,50 @@ export const presentJobQueue = ({ kinds, failed }: { kinds: JobCountsRecord[]; f
   failed: failed.map((job) => ({ ...job, failed_at: new Date(job.failed_at).toISOString() })),
 })
 
+const queueMetrics = {
+  queues: z.strictObject({ default: z.strictObject({ backlog: z.int(), latency: z.int() }) }),
+  processes: z.array(
+    z.strictObject({
+      hostname: z.string(),
+      pid: z.int(),
+      tag: z.string(),
+      started_at: z.string(),
+      queues: z.array(z.string()),
+      labels: z.array(z.string()),
+      concurrency: z.int(),
+      busy: z.int(),
+    }),
+  ),
+  jobs: z.strictObject({ processed: z.int(), failed: z.int(), enqueued: z.int(), dead: z.int() }),
+}
+
+/** The queue in the words of Sidekiq (RX-1). */
+export const QueueMetrics = z
+  .strictObject(queueMetrics)
+  .meta({ id: 'QueueMetrics', description: 'The backlog of the queue, the process that works, and how many jobs it has done.' })
+
+const COUNTED = [
+  'forks',
+  'issues',
+  'merge_requests',
+  'notes',
+  'snippets',
+  'ssh_keys',
+  'milestones',
+  'users',
+  'projects',
+  'groups',
+  'active_users',
+] as const
+
+/** What is on the instance, as numbers with separators (RX-2). */
+export const InstanceStatistics = z
+  .strictObject(Object.fromEntries(COUNTED.map((name) => [name, z.string()])) as Record<(typeof COUNTED)[number], z.ZodString>)
+  .meta({ id: 'InstanceStatistics', description: 'How many there are of each kind on the instance. Large numbers are estimates.' })
+
+export const presentInstanceStatistics = (counts: Record<string, number>) =>
+  Object.fromEntries(COUNTED.map((name) => [name, (counts[name] ?? 0).toLocaleString('en-US')])) as z.infer<typeof InstanceStatistics>
+
 /** What became of a line of a file of users (WB-393). */
 export const ImportedUser = z
   .strictObject({ line: z.int(), username: z.string(), fault: z.string().nullable(), password: z.string().nullable() })

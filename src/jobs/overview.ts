@@ -35,6 +35,14 @@ export async function countJobs(db: Database): Promise<JobCounts[]> {
   }))
 }
 
+/** How many jobs were ever queued: merged ones and those of rolled-back transactions count as well. */
+export async function countQueuedEver(db: Database): Promise<number> {
+  const { rows } = await db.write.execute<{ last: string | null }>(
+    sql`select pg_sequence_last_value(pg_get_serial_sequence('jobs', 'id')::regclass) as last`,
+  )
+  return Number(rows[0]?.last ?? 0)
+}
+
 /** A job that has failed for good. */
 export interface FailedJob {
   id: number

@@ -3,8 +3,10 @@ import { admin, adminFirst } from '../../access/rules.js'
 import {
   HeldText,
   ImportedUser,
+  InstanceStatistics,
   JobQueue,
   presentHeldText,
+  presentInstanceStatistics,
   presentJobQueue,
   presentRequestLimit,
   presentSignInProvider,
@@ -20,7 +22,9 @@ import { checkProvider, listProviders } from '../../services/identity/sign-in/pr
 import { listHeldTexts, releaseText, removeText } from '../../services/operations/held-texts.js'
 import { loadJobQueue, removeJob, retryJobs } from '../../services/operations/job-queue.js'
 import { listOwnLimits, removeOwnLimit, setOwnLimit } from '../../services/operations/request-limits.js'
+import { countInstance } from '../../services/operations/statistics.js'
 import { importUsers } from '../../services/operations/user-import.js'
+import { sidekiq } from './sidekiq.js'
 
 const byId = z.object({ id: rowId() })
 const Retried = z.strictObject({ retried: z.int() })
@@ -168,6 +172,15 @@ export const administration = [
   ...requestLimits,
   ...providers,
   ...jobs,
+  ...sidekiq,
+  endpoint({
+    method: 'GET',
+    path: '/application/statistics',
+    summary: 'Count what is on the instance',
+    access: admin,
+    output: InstanceStatistics,
+    handler: async ({ ctx }) => presentInstanceStatistics(await countInstance(ctx)),
+  }),
   endpoint({
     method: 'POST',
     path: '/admin/users/import',

@@ -35,6 +35,11 @@ const CALLS = [
   ['post', '/admin/jobs/1/retry'],
   ['delete', '/admin/jobs/1'],
   ['post', '/admin/users/import'],
+  ['get', '/sidekiq/queue_metrics'],
+  ['get', '/sidekiq/process_metrics'],
+  ['get', '/sidekiq/job_stats'],
+  ['get', '/sidekiq/compound_metrics'],
+  ['get', '/application/statistics'],
 ] as const
 
 describe('administration by the API', () => {
@@ -144,6 +149,48 @@ describe('administration by the API', () => {
     await t.api('post', '/admin/jobs/retry', admin).send({}).expect(200, { retried: 1 })
     expect((await t.api('get', '/admin/jobs', admin).expect(200)).body.failed).toEqual([])
     await t.ctx.db.write.execute(sql`delete from jobs where kind = 'of a later version'`)
+  })
+
+  it('shows the queue as clients of Sidekiq read it (RX-1)', async () => {
+    const read = async (name: string) => (await t.api('get', `/sidekiq/${name}`, admin).expect(200)).body
+    await t.ctx.jobs.drain()
+    const before = await read('compound_metrics')
+    expect(before.queues).toEqual({ default: { backlog: 0, latency: 0 } })
+    expect(before.processes).toMatchObject([{ pid: process.pid, queues: ['default'], labels: [], busy: 0 }])
+    expect(before.jobs).toMatchObject({ enqueued: 0, dead: 0 })
+    await t.ctx.db.write.execute(sql`insert into jobs (kind, payload, run_at, worker, failed_at) values
+      ('of a later version', '{}', now() - interval '90 seconds', null, null),
+      ('of a later version', '{}', now() + interval '90 seconds', 'w', null),
+      ('of a later version', '{}', now(), null, now())`)
+    expect(await read('job_stats')).toEqual({ jobs: { processed: before.jobs.processed + 1, failed: 1, enqueued: 1, dead: 1 } })
+    const { queues, processes } = await read('compound_metrics')
+    expect(queues.default.backlog).toBe(1)
+    expect(queues.default.latency).toBeGreaterThanOrEqual(90)
+    expect(processes[0].busy).toBe(1)
+    expect(await read('queue_metrics')).toHaveProperty('queues')
+    expect(await read('process_metrics')).toHaveProperty('processes')
+    await t.ctx.db.write.execute(sql`delete from jobs where kind = 'of a later version'`)
+  })
+
+  it('counts what there is (RX-2)', async () => {
+    await aProject(t.ctx, { creator: await aUser(t.ctx) })
+    const { body } = await t.api('get', '/application/statistics', admin).expect(200)
+    expect(Object.keys(body)).toEqual([
+      'forks',
+      'issues',
+      'merge_requests',
+      'notes',
+      'snippets',
+      'ssh_keys',
+      'milestones',
+      'users',
+      'projects',
+      'groups',
+      'active_users',
+    ])
+    for (const value of Object.values(body)) expect(value).toMatch(/^\d{1,3}(,\d{3})*$/)
+    const { rows } = await t.ctx.db.write.execute<{ n: string }>(sql`select count(*) as n from projects where marked_for_deletion_at is null`)
+    expect(body.projects).toBe(rows[0]?.n)
   })
 
   it('makes accounts from comma-separated values, as text or as a file (WB-393)', async () => {
