@@ -1,4 +1,5 @@
 import { Cron } from 'croner'
+import { zoneOf } from './named-zones.js'
 
 /** Minutes between two times of a schedule at the least: nearer ones are passed over (CI-225). */
 export const MIN_INTERVAL_MIN = 5
@@ -13,9 +14,9 @@ const ZONE = /^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/
 export const cronLine = (text: string) => text.trim().replace(/\s+/g, ' ')
 
 export const cronZoneFault = (zone: string): string | null =>
-  ZONE.test(zone) && nextOf('0 0 * * *', zone, new Date(0)) !== null
+  ZONE.test(zoneOf(zone)) && nextOf('0 0 * * *', zone, new Date(0)) !== null
     ? null
-    : 'is not known: it must be a name of the IANA time zone database, such as America/New_York'
+    : 'is not known: it must be a name of the IANA time zone database, such as America/New_York, or of a large city, such as London'
 
 /** What is wrong with a line; also one whose time never comes. */
 export const cronFault = (line: string, now: Date): string | null =>
@@ -24,7 +25,7 @@ export const cronFault = (line: string, now: Date): string | null =>
 /** The first time after a moment; null if there is none, or the line or the zone is wrong. */
 function nextOf(line: string, zone: string, after: Date): Date | null {
   try {
-    return new Cron(line.toLowerCase() === '@noon' ? '0 12 * * *' : line, { timezone: zone, mode: '5-part' }).nextRun(after)
+    return new Cron(line.toLowerCase() === '@noon' ? '0 12 * * *' : line, { timezone: zoneOf(zone), mode: '5-part' }).nextRun(after)
   } catch {
     return null
   }

@@ -235,7 +235,7 @@ export interface AnyKey {
   projects: { id: number; project_id: number; can_push: boolean }[]
 }
 
-/** Any SSH key, by its id or its MD5 or SHA256 fingerprint (OT-6). */
+/** Any SSH key, by its id or its MD5 or SHA256 fingerprint (OT-6), with its projects but for those that wait for removal (RX-6). */
 export async function getAnyKey(ctx: Context, by: { id: number } | { fingerprint: string }): Promise<AnyKey> {
   const [key] = await ctx.db.write
     .select()
@@ -245,6 +245,7 @@ export async function getAnyKey(ctx: Context, by: { id: number } | { fingerprint
   const found = await ctx.db.write
     .select({ id: deployKeysProjects.id, project_id: deployKeysProjects.project_id, can_push: deployKeysProjects.can_push })
     .from(deployKeysProjects)
+    .innerJoin(projects, and(eq(projects.id, deployKeysProjects.project_id), isNull(projects.marked_for_deletion_at)))
     .where(eq(deployKeysProjects.key_id, key.id))
     .orderBy(asc(deployKeysProjects.id))
     .limit(MAX_DEPLOY_KEYS)

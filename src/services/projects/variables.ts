@@ -45,7 +45,7 @@ type Row = typeof variables.$inferSelect
 
 const MAX_KEY = 255
 const FORMAT = "can contain only letters, digits and '_'."
-const TAKEN = { key: ['has already been taken'] }
+const taken = (key: string) => invalidRecord({ key: [`(${key}) has already been taken`] })
 const NOT_FOUND = { project: 'Variable', group: 'GroupVariable', instance: 'InstanceVariable' }
 const SEVERAL = "There are multiple variables with provided parameters. Please use 'filter[environment_scope]'"
 
@@ -179,7 +179,7 @@ export async function createVariable(ctx: Context, source: VariableSource, given
         await auditVariable(ctx, tx, source, 'variable_added', { key, scope: made.environment_scope })
         return decrypted(ctx, source, row)
       }),
-    () => invalidRecord(TAKEN),
+    () => taken(key),
   )
 }
 
@@ -210,7 +210,7 @@ export async function updateVariable(
         await auditVariable(ctx, tx, source, 'variable_updated', { key, scope: row.environment_scope })
         return decrypted(ctx, source, row)
       }),
-    () => invalidRecord(TAKEN),
+    () => taken(named.key),
   )
 }
 

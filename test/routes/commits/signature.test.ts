@@ -38,7 +38,7 @@ function signedCommit(signature: string, text = made.text): string {
 }
 const get = (sha: string, caller: TestUser | null = null) => t.api('get', `${project.path}/repository/commits/${sha}/signature`, caller)
 const status = async (sha: string) => (await get(sha).expect(200)).body.verification_status
-const NONE = { message: '404 GPG Signature Not Found' }
+const NONE = { message: '404 Signature Not Found' }
 
 describe('GET /projects/:id/repository/commits/:sha/signature (RE-11)', () => {
   it('404 for a commit without a signature, with one of another kind, or that is not there', async () => {

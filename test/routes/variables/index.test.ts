@@ -101,7 +101,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
       expect((await create({ key: 'URL', value: environment_scope, environment_scope }).expect(201)).body).toEqual(
         written('URL', environment_scope, { environment_scope }),
       )
-    await create({ key: 'URL', value: 'x', environment_scope: 'production' }).expect(400, { message: { key: ['has already been taken'] } })
+    await create({ key: 'URL', value: 'x', environment_scope: 'production' }).expect(400, { message: { key: ['(URL) has already been taken'] } })
     for (const [environment_scope, fault] of [
       ['', "can't be blank"],
       ['a,b', "can contain only letters, digits, '-', '_', '/', '$', '{', '}', '.', '*' and spaces"],
@@ -146,7 +146,7 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
   it('a key is trimmed, 255 characters are taken, and it is there once (V-5)', async () => {
     expect((await create({ key: '  KEY\n', value: 'v' }).expect(201)).body).toMatchObject({ key: 'KEY' })
     await create({ key: 'x'.repeat(255), value: 'v' }).expect(201)
-    await create({ key: 'KEY', value: 'w' }).expect(400, { message: { key: ['has already been taken'] } })
+    await create({ key: 'KEY', value: 'w' }).expect(400, { message: { key: ['(KEY) has already been taken'] } })
     const answers = await Promise.all(Array.from({ length: 10 }, () => create({ key: 'RACE', value: 'v' })))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(400)])
   })
@@ -225,7 +225,7 @@ describe('variables of the instance (V-65)', () => {
     await t
       .api('post', at, admin)
       .send({ key: 'ALL', value: 'two' })
-      .expect(400, { message: { key: ['has already been taken'] } })
+      .expect(400, { message: { key: ['(ALL) has already been taken'] } })
     expect((await t.api('get', at, admin).expect(200)).body).toEqual([made])
     await t.api('get', `${at}/ALL`, maintainer).expect(403)
     const changed = { ...made, variable_type: 'file', masked: true, value: 'eight888' }

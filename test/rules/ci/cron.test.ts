@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { cronFault, cronLine, cronZoneFault, nextRun } from '../../../src/rules/ci/cron.js'
+import { ZONE_NAMES } from '../../../src/rules/ci/named-zones.js'
 
 const at = (text: string) => new Date(text)
 const NOW = at('2026-03-28T00:00:00Z')
@@ -37,9 +38,10 @@ describe('cron lines (CI-225)', () => {
 
   it('has single spaces', () => expect(cronLine(' 0\t1  * * *\n')).toBe('0 1 * * *'))
 
-  it('takes names of the IANA database alone', () => {
-    for (const zone of ['UTC', 'Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5']) expect(cronZoneFault(zone)).toBeNull()
-    for (const zone of ['', 'Berlin', '+01:00', 'Eastern Time (US & Canada)', 'x'.repeat(1_000)]) expect(cronZoneFault(zone)).toMatch(/^is not known/)
+  it('takes names of the IANA database, and those that clients of the v4 API use (RX-4)', () => {
+    for (const zone of ['UTC', 'Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Etc/GMT+5', ...ZONE_NAMES]) expect(cronZoneFault(zone)).toBeNull()
+    for (const zone of ['', 'Oslo', 'berlin', '+01:00', 'constructor', 'x'.repeat(1_000)]) expect(cronZoneFault(zone)).toMatch(/^is not known/)
+    expect(next('0 12 * * *', 'Eastern Time (US & Canada)')).toBe(next('0 12 * * *', 'America/New_York'))
   })
 })
 

@@ -60,6 +60,17 @@ after: {script: own, <<: *two}
     expect(jobs.after?.script).toEqual(['two'])
   })
 
+  it('a plain key with a colon before it is the same key (RX-5)', async () => {
+    const { content } = loadYaml(':job:\n  :script: echo\n  ":quoted": a\n  "::": b\n')
+    expect(content.get('job')).toEqual(
+      new Map([
+        ['script', 'echo'],
+        [':quoted', 'a'],
+        ['::', 'b'],
+      ]),
+    )
+  })
+
   it('of equal keys the last counts', async () => {
     expect((await jobsOf('job: {script: a}\njob: {script: b}')).job?.script).toEqual(['b'])
   })

@@ -99,7 +99,11 @@ function rootOf(document: Document): Value {
 const isPlain = (node: unknown) => isScalar(node) && node.type === 'PLAIN'
 
 function keyOf(node: unknown): string {
-  if (isScalar(node)) return typeof node.value === 'string' ? node.value : String(node.source ?? '')
+  if (isScalar(node)) {
+    const key = typeof node.value === 'string' ? node.value : String(node.source ?? '')
+    // `:script` is a symbol of the original's language, and the same key (RX-5)
+    return isPlain(node) && /^:[^:]/.test(key) ? key.slice(1) : key
+  }
   throw new ConfigFault(`(<unknown>): a key must be a text${isNode(node) && (node as Node).range ? '' : ', not an alias'}`)
 }
 

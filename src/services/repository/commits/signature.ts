@@ -29,13 +29,13 @@ const NAMESPACE = 'git'
 export async function signatureOfCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<CommitSignature> {
   const commit = await getCommit(ctx, subject, sha)
   const signed = await repositoryOf(ctx, subject.project).signedCommit(commit.oid)
-  if (!signed || signed.signature.length > MAX_SIGNATURE_LENGTH) throw notFound('GPG Signature')
+  if (!signed || signed.signature.length > MAX_SIGNATURE_LENGTH) throw notFound('Signature')
   const found = signed.signature.startsWith('-----BEGIN SSH SIGNATURE-----')
     ? await sshSignature(ctx, commit, signed)
     : signed.signature.startsWith('-----BEGIN PGP ')
       ? await gpgSignature(ctx, commit, signed)
       : null
-  if (!found) throw notFound('GPG Signature')
+  if (!found) throw notFound('Signature')
   return found
 }
 
