@@ -585,7 +585,7 @@ describe('protection, variables, keys and tokens', () => {
     await browser.submit('Remove')
     await browser.submit('Save changes', { 'job_token_scope[enabled]': '0' })
     expect((await t.api('get', `${project.path}/job_token_scope`, owner)).body.inbound_enabled).toBe(false)
-    expect((await t.api('get', `${project.path}/job_token_scope/allowlist`, owner)).body).toMatchObject([{ id: other.id }])
+    expect((await t.api('get', `${project.path}/job_token_scope/allowlist`, owner)).body).toMatchObject([{ id: project.id }, { id: other.id }])
   })
 
   it('have variables of the service for its administrators (V-65)', async () => {

@@ -32,15 +32,24 @@ export async function setJobTokenScope(ctx: Context, subject: ProjectSubject, en
 const selectAllowedProjects = statement('projects whose jobs may use a project', (db, viewer: ViewerKind) =>
   db
     .select({ id: projects.id, total: totalCount() })
-    .from(jobTokenAllowlist)
-    .innerJoin(projects, eq(projects.id, jobTokenAllowlist.allowed_project_id))
-    .where(and(eq(jobTokenAllowlist.project_id, sql.placeholder('project')), visibleProject(viewer, sql`${sql.placeholder('user')}::bigint`)))
-    .orderBy(asc(jobTokenAllowlist.id))
+    .from(projects)
+    .leftJoin(
+      jobTokenAllowlist,
+      and(eq(jobTokenAllowlist.project_id, sql.placeholder('project')), eq(jobTokenAllowlist.allowed_project_id, projects.id)),
+    )
+    .where(
+      and(
+        sql`${projects.id} = any(array(select allowed_project_id from job_token_allowlist where project_id = ${sql.placeholder('project')}) || ${sql.placeholder('project')}::bigint)`,
+        visibleProject(viewer, sql`${sql.placeholder('user')}::bigint`),
+      ),
+    )
+    // the project itself has no row, and comes first
+    .orderBy(sql`${jobTokenAllowlist.id} nulls first`)
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-/** The projects whose jobs may use a project, as far as the caller may see them. */
+/** The projects whose jobs may use a project, itself first, as far as the caller may see them (RX-7). */
 export async function listAllowedProjects(
   ctx: Context,
   { user }: SignedIn,

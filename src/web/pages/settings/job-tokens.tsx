@@ -33,7 +33,9 @@ const scopePage = page({
     const home = `${homeOfProject(subject)}/-/job_token_scope`
     const allowed = [
       ...groups.items.map(({ id, full_path }) => ({ kind: 'group', id, path: full_path })),
-      ...found.items.map(({ project, namespace }) => ({ kind: 'project', id: project.id, path: `${namespace.full_path}/${project.path}` })),
+      ...found.items
+        .filter(({ id }) => id !== subject.project.id)
+        .map(({ project, namespace }) => ({ kind: 'project', id: project.id, path: `${namespace.full_path}/${project.path}` })),
     ]
     const { path } = fieldsOf(view, newAllowed).allowed
     return {
