@@ -34,7 +34,7 @@ const scopePage = page({
     const allowed = [
       ...groups.items.map(({ id, full_path }) => ({ kind: 'group', id, path: full_path })),
       ...found.items
-        .filter(({ id }) => id !== subject.project.id)
+        .filter(({ project }) => project.id !== subject.project.id)
         .map(({ project, namespace }) => ({ kind: 'project', id: project.id, path: `${namespace.full_path}/${project.path}` })),
     ]
     const { path } = fieldsOf(view, newAllowed).allowed
