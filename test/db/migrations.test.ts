@@ -41,6 +41,7 @@ const FROZEN = {
   '0034_badges': '7f7677cfe76c8aabeed189060491e130fb9a9c350f363f73711217143e3b96f8',
   '0035_bots_and_resource_events': '112dce22b0177ee02a4d21df60cef949cf84721d76bc8ba11b6809af9dd043b4',
   '0036_packages': '2c802ce075f90992a514b8d3595d2f9cf4937b83d93cc8efb5efda362968e88c',
+  '0037_variable_descriptions': 'cf786e0e73d9e30a69d7ef273347c75c8e8984af9e28fcce7f1ae0038127e368',
 }
 
 describe('migrations', () => {

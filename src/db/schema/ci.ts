@@ -276,6 +276,9 @@ export const variables = pgTable(
     raw: boolean().notNull().default(false),
     /** The environments whose jobs get it: a name or a pattern with `*`. */
     environment_scope: text().notNull().default('*'),
+    description: text(),
+    /** Its value is shown to no one any more (RX-8). */
+    hidden: boolean().notNull().default(false),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
