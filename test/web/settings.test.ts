@@ -566,6 +566,22 @@ describe('protection, variables, keys and tokens', () => {
     expect((await t.api('get', `${project.path}/variables`, owner)).body).toMatchObject([{ value: 'all' }, { value: 'live-one' }])
   })
 
+  it('hide the value of a variable for good (RX-8)', async () => {
+    const owner = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner })
+    const browser = await signedIn(owner)
+    const list = `/${project.fullPath}/-/variables`
+    await browser.open(list)
+    const fields = { 'variable[key]': 'HID', 'variable[value]': 'secret_value', 'variable[description]': 'of the cloud', 'variable[hidden]': '1' }
+    const added = await browser.submit('Add variable', fields)
+    expect([added.text.includes('of the cloud'), added.text.includes('hidden')]).toEqual([true, true])
+    const shown = await browser.open(`${list}/HID`)
+    expect([shown.text.includes('secret_value'), shown.$('#variable_value').text()]).toEqual([false, ''])
+    await browser.submit('Save changes', { 'variable[description]': 'of all clouds' })
+    const { body } = await t.api('get', `${project.path}/variables/HID`, owner).expect(200)
+    expect(body).toMatchObject({ value: null, masked: true, hidden: true, description: 'of all clouds' })
+  })
+
   it('say which jobs may use a project with their token (CI-244)', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })

@@ -9,6 +9,7 @@ import {
   Variable,
   WrittenVariable,
 } from '../../entities/projects/variable.js'
+import { invalidInput } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, documentedWith, oneOf, opt, paging, str, updateOf } from '../../http/params.js'
 import {
@@ -16,6 +17,7 @@ import {
   deleteVariable,
   getVariable,
   INSTANCE_VARIABLES,
+  isHidden,
   listVariables,
   updateVariable,
   type VariableSource,
@@ -23,7 +25,13 @@ import {
 
 const named = { key: z.string() }
 const scoped = { ...named, filter: z.object({ environment_scope: opt(str()) }).optional() }
-const flags = { variable_type: opt(oneOf(['env_var', 'file'])), protected: opt(bool()), masked: opt(bool()), raw: opt(bool()) }
+const flags = {
+  variable_type: opt(oneOf(['env_var', 'file'])),
+  protected: opt(bool()),
+  masked: opt(bool()),
+  raw: opt(bool()),
+  description: opt(str()),
+}
 const attributes = { ...flags, environment_scope: opt(str()) }
 const newKey = documentedWith(str(), { pattern: '^[A-Za-z0-9_]{1,255}$' })
 
@@ -69,19 +77,25 @@ const variablesOf = <Subject>(kind: 'project' | 'group', access: Access<Subject,
       path,
       summary: `Create a variable of a ${kind}`,
       access,
-      input: z.object({ key: newKey, value: str(), ...attributes }),
+      input: z.object({ key: newKey, value: str(), ...attributes, masked_and_hidden: opt(bool()) }),
       output: WrittenVariable,
-      handler: async ({ ctx, subject, input }) => presentWrittenVariable(await createVariable(ctx, sourceOf(subject), stored(input))),
+      handler: async ({ ctx, subject, input: { masked_and_hidden: hidden, ...input } }) =>
+        presentWrittenVariable(await createVariable(ctx, sourceOf(subject), { ...stored(input), hidden })),
     }),
     endpoint({
       method: 'PUT',
       path: `${path}/:key`,
       summary: `Update a variable of a ${kind}`,
       access,
-      input: z.object({ ...scoped, value: str(), ...attributes }),
+      input: z.object({ ...scoped, value: opt(str()), ...attributes }),
       output: WrittenVariable,
       answers: [409],
-      handler: async ({ ctx, subject, input }) => presentWrittenVariable(await updateVariable(ctx, sourceOf(subject), namedBy(input), stored(input))),
+      description: '`value` is required, but for a hidden variable.',
+      async handler({ ctx, subject, input }) {
+        const source = sourceOf(subject)
+        if (input.value === undefined && !(await isHidden(ctx, source, namedBy(input)))) throw invalidInput('value is missing')
+        return presentWrittenVariable(await updateVariable(ctx, source, namedBy(input), stored(input)))
+      },
     }),
     endpoint({
       method: 'DELETE',

@@ -32,20 +32,25 @@ export interface VariableAttributes {
   file: boolean
   /** `*` for those of the instance. */
   environment_scope: string
+  description: string | null
 }
 
 export interface Variable extends VariableAttributes {
   key: string
   /** Null if it cannot be decrypted (SEC-257). */
   value: string | null
+  /** Its value is for jobs only, and it stays masked (RX-8). */
+  hidden: boolean
 }
 
 type Given = { [Name in keyof VariableAttributes]?: VariableAttributes[Name] | undefined }
 type Row = typeof variables.$inferSelect
 
 const MAX_KEY = 255
+const MAX_DESCRIPTION = 255
 const FORMAT = "can contain only letters, digits and '_'."
 const taken = (key: string) => invalidRecord({ key: [`(${key}) has already been taken`] })
+const STAYS_HIDDEN = 'The visibility setting cannot be changed for masked and hidden variables.'
 const NOT_FOUND = { project: 'Variable', group: 'GroupVariable', instance: 'InstanceVariable' }
 const SEVERAL = "There are multiple variables with provided parameters. Please use 'filter[environment_scope]'"
 
@@ -68,6 +73,8 @@ const shownColumns = {
   raw: variables.raw,
   file: variables.file,
   environment_scope: variables.environment_scope,
+  description: variables.description,
+  hidden: variables.hidden,
 }
 
 const decrypted = (ctx: Context, source: VariableSource, { sealed, ...shown }: Pick<Row, keyof typeof shownColumns>): Variable => ({
@@ -122,6 +129,20 @@ export async function getVariable(ctx: Context, source: VariableSource, named: N
   return decrypted(ctx, source, row)
 }
 
+/** Whether a variable is there and hidden (RX-8). */
+export const isHidden = (ctx: Context, source: VariableSource, { key, scope }: Named): Promise<boolean> =>
+  ctx.db.read
+    .$count(
+      variables,
+      and(
+        belongsTo(source, source.id),
+        eq(variables.key, key),
+        eq(variables.hidden, true),
+        scope === undefined ? undefined : eq(variables.environment_scope, scope),
+      ),
+    )
+    .then((found) => found > 0)
+
 /** What is wrong with a key (V-5). */
 function keyFaults(key: string): string[] {
   const faults = key === '' ? ["can't be blank"] : []
@@ -137,17 +158,18 @@ function maskFaults(value: string, raw: boolean): string[] {
 }
 
 /** Throws what is wrong with a variable as it would be. */
-function check({ key, value, masked, raw, environment_scope }: { key: string; value: string | null } & VariableAttributes): void {
+function check({ key, value, masked, raw, environment_scope, description }: { key: string; value: string | null } & VariableAttributes): void {
   const faults = {
     key: keyFaults(key),
     value: masked && value !== null ? maskFaults(value, raw) : [],
     environment_scope: scopeFaults(environment_scope),
+    description: lengthOf(description ?? '') > MAX_DESCRIPTION ? [tooLong(MAX_DESCRIPTION)] : [],
   }
   const found = Object.entries(faults).filter(([, texts]) => texts.length > 0)
   if (found.length > 0) throw invalidRecord(Object.fromEntries(found))
 }
 
-const DEFAULTS: VariableAttributes = { protected: false, masked: false, raw: false, file: false, environment_scope: '*' }
+const DEFAULTS: VariableAttributes = { protected: false, masked: false, raw: false, file: false, environment_scope: '*', description: null }
 const onlyGiven = (given: Given): Partial<VariableAttributes> =>
   Object.fromEntries(
     Object.keys(DEFAULTS).flatMap((name) => {
@@ -156,10 +178,15 @@ const onlyGiven = (given: Given): Partial<VariableAttributes> =>
     }),
   )
 
-/** Creates a variable (V-4 to V-7, V-60 to V-63). */
-export async function createVariable(ctx: Context, source: VariableSource, given: Given & { key: string; value: string }): Promise<Variable> {
+/** Creates a variable (V-4 to V-7, V-60 to V-63); a hidden one is masked as well (RX-8). */
+export async function createVariable(
+  ctx: Context,
+  source: VariableSource,
+  given: Given & { key: string; value: string; hidden?: boolean | undefined },
+): Promise<Variable> {
   const key = given.key.trim()
-  const made = { ...DEFAULTS, ...onlyGiven(given) }
+  const hidden = given.hidden === true
+  const made = { ...DEFAULTS, ...onlyGiven(given), ...(hidden && { masked: true }) }
   check({ ...made, key, value: given.value })
   return unlessUniqueViolation(
     () =>
@@ -170,6 +197,7 @@ export async function createVariable(ctx: Context, source: VariableSource, given
             .values({
               ...(source.kind !== 'instance' && { [`${source.kind}_id`]: source.id }),
               ...made,
+              hidden,
               key,
               sealed: ctx.encryption.seal(given.value, variablePurpose(source, key)),
               ...createdNow(ctx),
@@ -188,13 +216,16 @@ export async function updateVariable(
   ctx: Context,
   source: VariableSource,
   named: Named,
-  { value, ...given }: Given & { value?: string | undefined },
+  { value: text, ...given }: Given & { value?: string | null | undefined },
 ): Promise<Variable> {
   return unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         const found = await find(tx, source, named)
         const { key } = found
+        // who changes a hidden variable has no value to give back
+        const value = text === null || (found.hidden && text === '') ? undefined : text
+        if (found.hidden && given.masked === false) throw invalidRecord({ base: [STAYS_HIDDEN] })
         const next = { ...decrypted(ctx, source, found), ...onlyGiven(given), ...(value !== undefined && { value }) }
         check(next)
         const [row] = await tx

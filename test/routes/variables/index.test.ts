@@ -1,6 +1,7 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { auditEvents, projects, variables } from '../../../src/db/schema/index.js'
+import { variablePurpose } from '../../../src/services/projects/variables.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 
@@ -23,7 +24,7 @@ beforeAll(async () => {
 })
 beforeEach(() => t.ctx.db.write.delete(variables))
 
-const DEFAULTS = { variable_type: 'env_var', protected: false, masked: false, raw: false, environment_scope: '*' }
+const DEFAULTS = { variable_type: 'env_var', protected: false, masked: false, raw: false, environment_scope: '*', description: null, hidden: false }
 const SOURCES = ['project', 'group'] as const
 const NAMES = { project: { what: 'Project', missing: '404 Variable Not Found' }, group: { what: 'Group', missing: '404 GroupVariable Not Found' } }
 
@@ -213,12 +214,53 @@ describe('variables and switches', () => {
   })
 })
 
+describe('hidden variables and descriptions (RX-8)', () => {
+  it.each(['project', 'group'] as const)('of a %s show no value after they were made, and keep it', async (kind) => {
+    const owner = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner })
+    const at = `${kind === 'group' ? `/groups/${group.id}` : (await aProject(t.ctx, { creator: owner })).path}/variables`
+    const given = { key: 'KEY', value: 'secret_value', description: 'of the cloud' }
+    await t
+      .api('post', at, owner)
+      .send({ key: 'BAD', value: 'short', masked_and_hidden: true })
+      .expect(400, { message: { value: ['is invalid'] } })
+    await t
+      .api('post', at, owner)
+      .send({ ...given, description: 'x'.repeat(256) })
+      .expect(400, { message: { description: ['is too long (maximum is 255 characters)'] } })
+    const { body: made } = await t
+      .api('post', at, owner)
+      .send({ ...given, masked_and_hidden: true })
+      .expect(201)
+    expect(made).toMatchObject({ key: 'KEY', value: null, description: 'of the cloud', masked: true, hidden: true })
+    expect((await t.api('get', at, owner).expect(200)).body).toMatchObject([{ value: null, hidden: true }])
+    // a client gives back what it has read
+    for (const value of [null, undefined, ''])
+      expect((await t.api('put', `${at}/KEY`, owner).send({ value, description: 'other' }).expect(200)).body.description).toBe('other')
+    await t
+      .api('put', `${at}/KEY`, owner)
+      .send({ value: 'another_value', masked: false })
+      .expect(400, { message: { base: ['The visibility setting cannot be changed for masked and hidden variables.'] } })
+    const { rows } = await t.ctx.db.write.execute<{ sealed: string; id: string }>(
+      sql`select sealed, coalesce(project_id, group_id) as id from variables where key = 'KEY' and hidden order by id desc limit 1`,
+    )
+    const purpose = variablePurpose({ kind, id: Number(rows[0]?.id) }, 'KEY')
+    expect(t.ctx.encryption.open(rows[0]?.sealed ?? '', purpose)).toBe('secret_value')
+    await t.api('post', at, owner).send({ key: 'OPEN', value: 'x' }).expect(201)
+    await t.api('put', `${at}/OPEN`, owner).send({ description: 'y' }).expect(400, { error: 'value is missing' })
+    expect((await t.api('put', `${at}/OPEN`, owner).send({ value: '', description: '' }).expect(200)).body).toMatchObject({
+      value: '',
+      hidden: false,
+    })
+  })
+})
+
 describe('variables of the instance (V-65)', () => {
   const at = '/admin/ci/variables'
 
   it('are for administrators, and have no scope', async () => {
     const { admin, maintainer } = people
-    const made = { variable_type: 'env_var', key: 'ALL', value: 'one', protected: false, masked: false, raw: false }
+    const made = { variable_type: 'env_var', key: 'ALL', value: 'one', protected: false, masked: false, raw: false, description: null }
     await t.api('get', at).expect(401)
     await t.api('post', at, maintainer).send({}).expect(403)
     expect((await t.api('post', at, admin).send({ key: 'ALL', value: 'one' }).expect(201)).body).toEqual(made)

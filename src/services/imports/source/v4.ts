@@ -390,6 +390,7 @@ const variable = z
     raw: flag(false),
     variable_type: z.enum(['env_var', 'file']).catch('env_var'),
     environment_scope: z.string().max(255).catch('*'),
+    description: z.string().max(255).nullable().catch(null),
   })
   .transform(({ key, variable_type, ...given }) => ({
     // several may have one name, for different environments

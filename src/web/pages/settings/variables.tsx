@@ -12,7 +12,6 @@ import {
   listVariables,
   updateVariable,
   type Variable,
-  type VariableAttributes,
   type VariableSource,
 } from '../../../services/projects/variables.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
@@ -40,13 +39,18 @@ const contents = z.object({
   protected: orDefault(bool(), false),
   masked: orDefault(bool(), false),
   raw: orDefault(bool(), false),
+  description: orDefault(str(), ''),
 })
 const changedVariable = z.object({ variable: contents })
 
-const newVariable = z.object({ variable: contents.extend({ key: orDefault(documented.filled(), '') }) })
+const newVariable = z.object({ variable: contents.extend({ key: orDefault(documented.filled(), ''), hidden: orDefault(bool(), false) }) })
 
 /** The attributes of a variable, with its type as a flag. */
-const stored = <Given extends z.infer<typeof contents>>({ variable_type, ...given }: Given) => ({ ...given, file: variable_type === 'file' })
+const stored = <Given extends z.infer<typeof contents>>({ variable_type, description, ...given }: Given) => ({
+  ...given,
+  file: variable_type === 'file',
+  description: description || null,
+})
 
 /** What the variables of the service, of a group and of a project differ in. */
 interface VariablePlace<Subject> {
@@ -91,11 +95,12 @@ const addressOf = (list: string, { key, environment_scope: scope }: Pick<Variabl
 /** What is said of a variable beside its key. */
 const nameOf = ({ key, environment_scope: scope }: Pick<Variable, 'key' | 'environment_scope'>) => (scope === '*' ? key : `${key} in ${scope}`)
 
-const Attributes = ({ view, variable, hasScopes }: { view: PageView; variable: VariableAttributes | null; hasScopes: boolean }) => {
+const Attributes = ({ view, variable, hasScopes }: { view: PageView; variable: Variable | null; hasScopes: boolean }) => {
   const f = fieldsOf(view, changedVariable).variable
   return (
     <>
       <SelectField {...f.variable_type} label="Type" value={variable?.file ? 'file' : 'env_var'} choices={TYPES} />
+      <Field {...f.description} label="Description" value={variable?.description ?? ''} autocomplete="off" />
       {hasScopes && (
         <Field
           {...f.environment_scope}
@@ -106,12 +111,17 @@ const Attributes = ({ view, variable, hasScopes }: { view: PageView; variable: V
         />
       )}
       <Checkbox {...f.protected} label="Protected" hint="For protected branches and tags only." checked={variable?.protected ?? false} />
-      <Checkbox
-        {...f.masked}
-        label="Masked"
-        hint="Logs show [MASKED] in its place. At least 8 characters in one line, of letters, digits and _+=/@:.~-."
-        checked={variable?.masked ?? false}
-      />
+      {variable?.hidden ? (
+        // a field that is not sent would take the mask away
+        <input type="hidden" name={f.masked.name} value="1" />
+      ) : (
+        <Checkbox
+          {...f.masked}
+          label="Masked"
+          hint="Logs show [MASKED] in its place. At least 8 characters in one line, of letters, digits and _+=/@:.~-."
+          checked={variable?.masked ?? false}
+        />
+      )}
       <Checkbox {...f.raw} label="Raw" hint="$NAME in its value stays as it is." checked={variable?.raw ?? false} />
     </>
   )
@@ -157,7 +167,8 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
                   <span class="wrap">
                     <code>{variable.key}</code> {variable.environment_scope !== '*' && <Badge kind="outline">{variable.environment_scope}</Badge>}{' '}
                     {variable.protected && <Badge>protected</Badge>} {variable.masked && <Badge>masked</Badge>} {variable.file && <Badge>file</Badge>}{' '}
-                    {variable.raw && <Badge>raw</Badge>}
+                    {variable.raw && <Badge>raw</Badge>} {variable.hidden && <Badge>hidden</Badge>}
+                    {variable.description !== null && <span class="dim"> {variable.description}</span>}
                   </span>
                 </Row>
               ))}
@@ -169,6 +180,9 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
               <Field {...f.key} label="Key" hint="Letters, digits and _." autocomplete="off" />
               <TextField {...f.value} label="Value" rows={3} class="code" spellcheck={false} />
               <Attributes view={view} variable={null} hasScopes={of.hasScopes} />
+              {of.hasScopes && (
+                <Checkbox {...f.hidden} label="Hidden" hint="Masked, and no one sees its value again. This stays so." checked={false} />
+              )}
               <Submit label="Add variable" />
             </FormTag>
           </of.Frame>
@@ -191,9 +205,17 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
           <of.Frame view={view} subject={subject} title={variable.key}>
             <FormTag view={view} action={`${list(subject)}/${variable.key}`} method="PUT">
               <FormFaults view={view} />
-              {variable.value === null && <p class="flash alert">The value cannot be decrypted. Set it again.</p>}
+              {variable.value === null && !variable.hidden && <p class="flash alert">The value cannot be decrypted. Set it again.</p>}
               <input type="hidden" name="scope" value={variable.environment_scope} />
-              <TextField {...f.value} label="Value" value={variable.value} rows={6} class="code" spellcheck={false} />
+              <TextField
+                {...f.value}
+                label="Value"
+                value={variable.hidden ? '' : variable.value}
+                hint={variable.hidden ? 'The value is hidden. Leave this empty to keep it.' : undefined}
+                rows={6}
+                class="code"
+                spellcheck={false}
+              />
               <Attributes view={view} variable={variable} hasScopes={of.hasScopes} />
               <Submit label="Save changes" />
             </FormTag>
@@ -209,7 +231,7 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
     input: newVariable,
     on: variablesPage,
     async submit({ ctx, subject, input: { variable } }) {
-      const { key } = await createVariable(ctx, of.source(subject), stored(variable))
+      const { key } = await createVariable(ctx, of.source(subject), { ...stored(variable), hidden: of.hasScopes && variable.hidden })
       return new Redirect(list(subject), { notice: `The variable ${key} is added.` })
     },
   })
