@@ -138,6 +138,7 @@ export const KEYS_AND_HOOKS: Record<string, string> = {
   'Instance variables: key': 'The key: letters, digits and `_`, at most 255 characters.',
   variable_type: '`env_var`, or `file`: the variable is the path of a file with the value.',
   masked: 'Whether logs of jobs show `[MASKED]` in place of the value, which then has at least 8 characters.',
+  masked_and_hidden: 'Whether the variable is masked, and its value is never shown again.',
   raw: 'Whether references to other variables in the value stay as they are.',
   environment_scope: 'The environments whose jobs get the variable: a name, or a pattern with `*`. `*` is all jobs.',
   'Project variables: filter': 'Which of several variables with this key: that with `environment_scope`.',
