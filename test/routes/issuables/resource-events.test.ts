@@ -142,7 +142,7 @@ describe('resource events', () => {
     const { iid } = await created(`${project.path}/issues`, { title: 'x', labels: 'used,gone', milestone_id: milestone.id })
     const path = `${project.path}/issues/${iid}`
     await changed(path, { labels: 'used', milestone_id: 0 })
-    await changed(project.path + '/transfer', { namespace: two.id })
+    await changed(`${project.path}/transfer`, { namespace: two.id })
     expect((await said(path, 'label')).toSorted()).toEqual(['add null', 'add used', 'remove null'])
     expect(await said(path, 'milestone')).toEqual(['add null', 'remove null'])
     const { rows } = await t.ctx.db.write.execute(
