@@ -226,7 +226,7 @@ describe('who may read and publish packages (PK-2)', () => {
     expect(await status('get', project, { 'job-token': token })).toBe(401)
   })
 
-  it('is nobody while packages are off, and nothing is published to an archived project (PK-3)', async () => {
+  it('nothing is read while packages are off, and nothing is published to an archived project (PK-3)', async () => {
     const project = await aProject(t.ctx, { visibility: 'public' })
     expect((await t.api('get', project.path, project.creator).expect(200)).body.packages_enabled).toBe(true)
     await generic(project, FILE, 'x')
