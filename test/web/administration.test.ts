@@ -317,7 +317,7 @@ describe('groups and projects', () => {
         )
         return JSON.stringify(rows)
       }
-      const orders = ['last_activity_at', '(repository_size + lfs_objects_size + job_artifacts_size)', 'created_at', 'star_count']
+      const orders = ['last_activity_at', '(repository_size + lfs_objects_size + job_artifacts_size + packages_size)', 'created_at', 'star_count']
       return Promise.all(orders.map((order) => planOf(`${order} desc, id desc`)))
     })
     for (const plan of plans) expect(plan).toMatch(/Index (Only )?Scan Backward using projects_\w+_idx/)
