@@ -212,8 +212,8 @@ describe('GET /groups/:id and lists, the rest', () => {
     const list = async (caller: TestUser, query: string) =>
       (await t.api('get', `${parent.path}/subgroups?${query}`, caller).expect(200)).body as { statistics?: object }[]
     expect((await list(admin, 'statistics=true')).map(({ statistics }) => statistics)).toEqual([
-      { storage_size: 130, repository_size: 123, lfs_objects_size: 7, job_artifacts_size: 0 },
-      { storage_size: 0, repository_size: 0, lfs_objects_size: 0, job_artifacts_size: 0 },
+      { storage_size: 130, repository_size: 123, lfs_objects_size: 7, job_artifacts_size: 0, packages_size: 0 },
+      { storage_size: 0, repository_size: 0, lfs_objects_size: 0, job_artifacts_size: 0, packages_size: 0 },
     ])
     for (const [caller, query] of [
       [admin, ''],
