@@ -102,7 +102,7 @@ describe('lists of projects', () => {
 })
 
 describe('the band', () => {
-  it('has the path and eight pages of a project, with the numbers of what is open (WB-520, WB-521)', async () => {
+  it('has the path and nine pages of a project, with the numbers of what is open (WB-520, WB-521)', async () => {
     const owner = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: owner, visibility: 'public', files: { a: 'a' } })
     for (const confidential of [true, false]) await t.api('post', `${project.path}/issues`, owner).send({ title: 'One', confidential }).expect(201)
@@ -114,9 +114,9 @@ describe('the band', () => {
         .toArray()
         .map((each) => $(each).text() + ($(each).attr('aria-current') ? '*' : ''))
     }
-    expect(await tabs(member)).toEqual(['Code*', 'Issues 2', 'Merge requests', 'CI', 'Wiki', 'Releases', 'Activity', 'Settings'])
-    expect(await tabs(member, '/-/branches')).toEqual(['Code*', 'Issues 2', 'Merge requests', 'CI', 'Wiki', 'Releases', 'Activity', 'Settings'])
-    expect(await tabs(visitor)).toEqual(['Code*', 'Issues 1', 'Wiki', 'Releases', 'Activity'])
+    expect(await tabs(member)).toEqual(['Code*', 'Issues 2', 'Merge requests', 'CI', 'Packages', 'Wiki', 'Releases', 'Activity', 'Settings'])
+    expect(await tabs(member, '/-/branches')).toEqual(['Code*', 'Issues 2', 'Merge requests', 'CI', 'Packages', 'Wiki', 'Releases', 'Activity', 'Settings'])
+    expect(await tabs(visitor)).toEqual(['Code*', 'Issues 1', 'Packages', 'Wiki', 'Releases', 'Activity'])
     expect(visitor.page?.$('header .path a').last().attr('href')).toBe(`/${project.fullPath}`)
   })
 

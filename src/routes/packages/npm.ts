@@ -24,7 +24,8 @@ type Address = { name: string } & ({ kind: 'package' } | { kind: 'tags' } | { ki
 function addressOf(call: PackageCall): Address {
   const path = inPath(call, '*')
   const [, tagged, tag] = /^-\/package\/(.+)\/dist-tags(?:\/([^/]+))?$/.exec(path) ?? []
-  const [, packed, file] = /^(.+?)\/-\/(.+)$/.exec(path) ?? []
+  const at = path.indexOf('/-/', 1)
+  const [packed, file] = at < 0 || at + 3 === path.length ? [] : [path.slice(0, at), path.slice(at + 3)]
   const name = tagged ?? (path.startsWith('-/') ? undefined : (packed ?? path))
   if (name === undefined) throw noSuchRoute()
   checkNpmName(name)

@@ -88,7 +88,7 @@ async function contentOf(ctx: Context, module: GoModule, { commit }: GoVersion):
   // a version from 2 on may have a folder of its own
   for (const each of major === null ? [folder] : [[folder, `v${major}`].filter(Boolean).join('/'), folder]) {
     const mod = await read(each)
-    if (mod !== null && /^\s*module\s+["`]?([^\s"`]+)/m.exec(mod)?.[1] === path) return { folder: each, mod }
+    if (mod !== null && /^[ \t]*module[ \t]+["`]?([^\s"`]+)/m.exec(mod)?.[1] === path) return { folder: each, mod }
     if (mod === null && major === null && folder === '') return { folder: '', mod: `module ${path}\n` }
   }
   throw notFound('Module')

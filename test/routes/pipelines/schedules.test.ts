@@ -64,7 +64,7 @@ describe('schedules', () => {
     for (const [given, field] of [
       [{ cron: '* * * * * *' }, 'cron'],
       [{ cron: 'x' }, 'cron'],
-      [{ cron_timezone: 'Eastern Time (US & Canada)' }, 'cron_timezone'],
+      [{ cron_timezone: 'Eastern Time' }, 'cron_timezone'],
       [{ description: ' ' }, 'description'],
       [{ ref: 'x'.repeat(256) }, 'ref'],
     ] as const) {
