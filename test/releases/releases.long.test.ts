@@ -35,6 +35,7 @@ const CHANGING = new Set([
   'detailed_merge_status',
   'approved',
   'user_can_approve',
+  'packages_enabled',
 ])
 /** Addresses of pages with `/-/` were without it. */
 const stable = (value: unknown): unknown =>
