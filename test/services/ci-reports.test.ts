@@ -221,7 +221,8 @@ describe('the log of a job that has ended', () => {
   })
 
   it('is read to its end when it moves meanwhile (CI-260)', async () => {
-    const text = 'x'.repeat(3_000_000)
+    // no beginning of a token, which would be kept back
+    const text = '.'.repeat(3_000_000)
     const { job } = await withLog(text)
     const pieces: Buffer[] = []
     for await (const piece of streamTrace(t.ctx, job.id, 0, text.length)) {
