@@ -115,7 +115,17 @@ describe('the band', () => {
         .map((each) => $(each).text() + ($(each).attr('aria-current') ? '*' : ''))
     }
     expect(await tabs(member)).toEqual(['Code*', 'Issues 2', 'Merge requests', 'CI', 'Packages', 'Wiki', 'Releases', 'Activity', 'Settings'])
-    expect(await tabs(member, '/-/branches')).toEqual(['Code*', 'Issues 2', 'Merge requests', 'CI', 'Packages', 'Wiki', 'Releases', 'Activity', 'Settings'])
+    expect(await tabs(member, '/-/branches')).toEqual([
+      'Code*',
+      'Issues 2',
+      'Merge requests',
+      'CI',
+      'Packages',
+      'Wiki',
+      'Releases',
+      'Activity',
+      'Settings',
+    ])
     expect(await tabs(visitor)).toEqual(['Code*', 'Issues 1', 'Packages', 'Wiki', 'Releases', 'Activity'])
     expect(visitor.page?.$('header .path a').last().attr('href')).toBe(`/${project.fullPath}`)
   })
