@@ -1,7 +1,8 @@
 import { notFound } from '../../failures.js'
 import { packageGroup, packageProject } from '../../services/packages/caller.js'
 import { receiveFile } from '../../services/packages/files.js'
-import { checkMaven, type MavenFile, type MavenPlace, mavenContent, mavenFile, publishMaven } from '../../services/packages/maven.js'
+import { checkMaven, type MavenFile, mavenContent, mavenFile, publishMaven } from '../../services/packages/maven.js'
+import type { PackagePlace } from '../../services/packages/place.js'
 import { inPath, type PackageCall, sendFile, sendPieces, shortBody, withBody } from './call.js'
 
 /** Publishes a file, or compares the checksum of one that came before (PK-40). */
@@ -23,7 +24,7 @@ export async function publish(call: PackageCall) {
 }
 
 /** The project or group of the address, or the project whose path the package is named after (PK-42). */
-async function placeOf(call: PackageCall, at: MavenFile): Promise<MavenPlace> {
+async function placeOf(call: PackageCall, at: MavenFile): Promise<PackagePlace> {
   const { ctx, who, request } = call
   const id = inPath(call, 'id')
   if (id && request.routeOptions.url?.includes('/groups/')) return { group: await packageGroup(ctx, who, id), who }

@@ -5,7 +5,8 @@ import type { ReceivedObject } from '../../lib/files/object-store.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { packageGroup, packageProject } from '../../services/packages/caller.js'
 import { receiveFile } from '../../services/packages/files.js'
-import { type PypiPlace, publishPypi, pypiFile, pypiFiles, pypiNames } from '../../services/packages/pypi.js'
+import type { PackagePlace } from '../../services/packages/place.js'
+import { publishPypi, pypiFile, pypiFiles, pypiNames } from '../../services/packages/pypi.js'
 import { inPath, type PackageCall, sendFile, sendPieces, withBody } from './call.js'
 
 const MAX_PARTS = 500
@@ -49,7 +50,7 @@ export async function publish(call: PackageCall) {
 }
 
 /** The project or group of the address (PK-32). */
-async function placeOf(call: PackageCall): Promise<PypiPlace> {
+async function placeOf(call: PackageCall): Promise<PackagePlace> {
   const { ctx, who, request } = call
   const id = inPath(call, 'id')
   if (request.routeOptions.url?.includes('/groups/')) return { group: await packageGroup(ctx, who, id), who }

@@ -73,7 +73,7 @@ export async function ensurePackage(
   const values = { project_id: project.id, type, name, version, creator_id: who.user?.id ?? null, created_at: now, updated_at: now }
   const made = await tx
     .insert(packages)
-    .values({ ...values, pipeline_id: pipeline as unknown as number, ...(status && { status }), ...(metadata && { metadata }) })
+    .values({ ...values, pipeline_id: pipeline, ...(status && { status }), ...(metadata && { metadata }) })
     .returning({ id: packages.id })
   return { ...onlyRow(made), isNew: true }
 }
@@ -120,8 +120,13 @@ export async function addFile(
 }
 
 /** The newest file of a name among the packages of a project that a condition has; null if there is none (PK-4). */
-export async function findFile(ctx: Context, projectId: number, where: SQL | undefined, file_name: string): Promise<PackageFile | null> {
-  const [found] = await ctx.db.read
+export async function findFile(
+  db: Pick<Transaction, 'select'>,
+  projectId: number,
+  where: SQL | undefined,
+  file_name: string,
+): Promise<PackageFile | null> {
+  const [found] = await db
     .select({ file: packageFiles })
     .from(packageFiles)
     .innerJoin(packages, eq(packages.id, packageFiles.package_id))

@@ -33,7 +33,12 @@ export const publishGeneric = (
 
 /** The newest file of this name; 404 if there is none. */
 export async function genericFile(ctx: Context, { project }: ProjectSubject, { name, version, file }: GenericFile): Promise<PackageFile> {
-  const found = await findFile(ctx, project.id, and(eq(packages.type, 'generic'), eq(packages.name, name), eq(packages.version, version)), file)
+  const found = await findFile(
+    ctx.db.read,
+    project.id,
+    and(eq(packages.type, 'generic'), eq(packages.name, name), eq(packages.version, version)),
+    file,
+  )
   if (!found) throw missingPackage()
   return found
 }

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { and, asc, desc, eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { namespaceAncestry, namespaces, packageFiles, packages, projects } from '../../db/schema/index.js'
+import { namespaces, packageFiles, packages, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { conflict, invalidInput } from '../../failures.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
 import { escapeHtml } from '../../lib/text/html.js'
-import { missingPackage, type PackageCaller, type ReachShape, reachOf, reachValues, readableBy } from './caller.js'
-import { addFile, ensurePackage, MAX_VERSIONS, type PackageFile } from './files.js'
+import { missingPackage, type PackageCaller, type ReachShape } from './caller.js'
+import { addFile, ensurePackage, findFile, MAX_VERSIONS, type PackageFile } from './files.js'
+import { type PackagePlace, shapeOf, valuesOf, within } from './place.js'
 
 /** The address of a file of Maven: of a version, or beside the versions. */
 export interface MavenFile {
@@ -19,9 +20,6 @@ export interface MavenFile {
   /** The checksum of the file that is asked for or sent in its place. */
   digest: 'md5' | 'sha1' | 'sha256' | 'sha512' | null
 }
-
-/** Where files are looked for: in a project, or in those of a group that the caller may read. */
-export type MavenPlace = { project: number } | { group: number; who: PackageCaller }
 
 const METADATA = 'maven-metadata.xml'
 const MAX_PATH = 512
@@ -61,27 +59,13 @@ export const publishMaven = (
 
 /** Compares a checksum that a client sends with the file that it has sent before; 409 if it is of another. */
 export async function checkMaven(ctx: Context, { project }: ProjectSubject, at: MavenFile, sent: string): Promise<void> {
-  const [found] = await ctx.db.write
-    .select({ file: packageFiles })
-    .from(packageFiles)
-    .innerJoin(packages, eq(packages.id, packageFiles.package_id))
-    .where(and(eq(packages.project_id, project.id), of(at), eq(packageFiles.file_name, at.file)))
-    .orderBy(desc(packageFiles.id))
-    .limit(1)
+  const found = await findFile(ctx.db.write, project.id, of(at), at.file)
   if (!found) throw missingPackage()
-  if (at.digest !== null && digestOf(found.file, at.digest) !== sent.trim().split(/\s/, 1).join('').toLowerCase())
+  if (at.digest !== null && digestOf(found, at.digest) !== sent.trim().split(/\s/, 1).join('').toLowerCase())
     throw conflict('The checksum is not that of the file')
 }
 
 const digestOf = ({ md5, sha1, oid, sha512 }: PackageFile, kind: NonNullable<MavenFile['digest']>) => ({ md5, sha1, sha256: oid, sha512 })[kind]
-
-const within = (reach: ReachShape | null) =>
-  reach
-    ? and(
-        sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${sql.placeholder('group')}::bigint)`,
-        readableBy(reach),
-      )
-    : eq(packages.project_id, sql.placeholder('project'))
 
 const ofVersion = and(eq(packages.type, 'maven'), eq(packages.name, sql.placeholder('name')), eq(packages.version, sql.placeholder('version')))
 
@@ -112,9 +96,8 @@ const selectVersions = statement('versions of Maven', (db, reach: ReachShape | n
 export type MavenContent = { stored: PackageFile } | { text: string; type: string }
 
 /** What is at an address; 404 if there is nothing (PK-40, PK-41). */
-export async function mavenContent(ctx: Context, place: MavenPlace, at: MavenFile): Promise<MavenContent> {
-  const reach = 'group' in place ? reachOf(place.who) : null
-  const values = 'group' in place ? { group: place.group, ...reachValues(place.who) } : { project: place.project }
+export async function mavenContent(ctx: Context, place: PackagePlace, at: MavenFile): Promise<MavenContent> {
+  const [reach, values] = [shapeOf(place), valuesOf(place)]
   const { name, version, file, digest } = at
   if (version === '' && file === METADATA) {
     const versions = await selectVersions(ctx.db, reach).execute({ ...values, name })

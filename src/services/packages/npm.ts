@@ -184,7 +184,7 @@ export async function npmPackument(ctx: Context, { project }: ProjectSubject, na
 
 /** The package of a version by the name of its file, with or without the scope; 404 if there is none. */
 export async function npmFile(ctx: Context, { project }: ProjectSubject, name: string, file: string): Promise<PackageFile> {
-  const found = await findFile(ctx, project.id, and(eq(packages.type, 'npm'), eq(packages.name, name)), baseOf(file))
+  const found = await findFile(ctx.db.read, project.id, and(eq(packages.type, 'npm'), eq(packages.name, name)), baseOf(file))
   if (!found) throw missingPackage()
   return found
 }

@@ -3,15 +3,13 @@ import { z } from 'zod'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
-import { namespaceAncestry, namespaces, packageFiles, packages, projects } from '../../db/schema/index.js'
+import { namespaces, packageFiles, packages, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { invalidInput, refused } from '../../failures.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
-import { missingPackage, type PackageCaller, type ReachShape, reachOf, reachValues, readableBy } from './caller.js'
+import { missingPackage, type PackageCaller, type ReachShape } from './caller.js'
 import { addFile, ensurePackage, type PackageFile } from './files.js'
-
-/** Where packages are looked for: in a project, or in those of a group that the caller may read. */
-export type PypiPlace = { project: number } | { group: number; who: PackageCaller }
+import { type PackagePlace, shapeOf, valuesOf, within } from './place.js'
 
 /** The fields that `twine` sends beside the file. */
 const Fields = z.object({
@@ -52,17 +50,6 @@ export async function publishPypi(
   })
 }
 
-const within = (reach: ReachShape | null) =>
-  reach
-    ? and(
-        sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${sql.placeholder('group')}::bigint)`,
-        readableBy(reach),
-      )
-    : eq(packages.project_id, sql.placeholder('project'))
-
-const shapeOf = (place: PypiPlace) => ('group' in place ? reachOf(place.who) : null)
-const valuesOf = (place: PypiPlace) => ('group' in place ? { group: place.group, ...reachValues(place.who) } : { project: place.project })
-
 const selectFiles = statement('files of a Python package', (db, reach: ReachShape | null) =>
   db
     .select({
@@ -85,7 +72,7 @@ const selectFiles = statement('files of a Python package', (db, reach: ReachShap
 const MAX_SHOWN = 20_000
 
 /** All files of a package, under any spelling of its name; 404 if there is none (PK-30). */
-export async function pypiFiles(ctx: Context, place: PypiPlace, name: string) {
+export async function pypiFiles(ctx: Context, place: PackagePlace, name: string) {
   const rows = await selectFiles(ctx.db, shapeOf(place)).execute({ ...valuesOf(place), name: normalized(name) })
   if (rows.length === 0) throw missingPackage()
   return rows
@@ -103,7 +90,7 @@ const selectNames = statement('names of Python packages', (db, reach: ReachShape
 )
 
 /** The names of all packages of a place. */
-export const pypiNames = async (ctx: Context, place: PypiPlace): Promise<string[]> =>
+export const pypiNames = async (ctx: Context, place: PackagePlace): Promise<string[]> =>
   (await selectNames(ctx.db, shapeOf(place)).execute(valuesOf(place))).map(({ name }) => name)
 
 const selectFile = statement('file of a Python package', (db, reach: ReachShape | null) =>
@@ -125,7 +112,7 @@ const selectFile = statement('file of a Python package', (db, reach: ReachShape 
 )
 
 /** A file by its name and digest; 404 if there is none. */
-export async function pypiFile(ctx: Context, place: PypiPlace, { sha256, file }: { sha256: string; file: string }): Promise<PackageFile> {
+export async function pypiFile(ctx: Context, place: PackagePlace, { sha256, file }: { sha256: string; file: string }): Promise<PackageFile> {
   const [found] = await selectFile(ctx.db, shapeOf(place)).execute({ ...valuesOf(place), sha256, file })
   if (!found) throw missingPackage()
   return found.file
