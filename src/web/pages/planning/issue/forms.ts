@@ -138,8 +138,7 @@ export const issueDuplicate = form({
   input: duplicate,
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
-    const other = await issueNamed(ctx, caller, subject, input.duplicate_of)
-    if (!other || other.issue.id === subject.issue.id) throw invalidRecord({ duplicate_of: ['is no other issue that you can see'] })
+    const other = await otherIssue(ctx, caller, subject, 'duplicate_of', input.duplicate_of)
     await closeAsDuplicate(ctx, caller, subject, other)
     return new Redirect(addressOf(subject), { notice: 'Issue closed as a duplicate.' })
   },
@@ -151,8 +150,7 @@ export const issueLinking = form({
   input: newLink,
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
-    const other = await issueNamed(ctx, caller, subject, input.linked_issue)
-    if (!other || other.issue.id === subject.issue.id) throw invalidRecord({ linked_issue: ['is no other issue that you can see'] })
+    const other = await otherIssue(ctx, caller, subject, 'linked_issue', input.linked_issue)
     await linkIssues(ctx, caller, subject, other)
     return new Redirect(addressOf(subject), { notice: 'The issues are linked.' })
   },
@@ -170,13 +168,15 @@ export const issueUnlinking = form({
   },
 })
 
-async function issueNamed(ctx: Context, caller: SignedIn, subject: IssueSubject, text: string): Promise<IssueSubject | null> {
+/** The issue that a field names as people write it; 400 if it is this one, or none that the caller sees. */
+async function otherIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, field: string, text: string): Promise<IssueSubject> {
   const named = /^\d{1,9}$/.test(text.trim()) ? `#${text.trim()}` : text
   const references = (await referencesIn(ctx.cpu.slices, named.slice(0, 1_000), ctx.links.base)).flatMap((each) =>
     each.kind === 'issue' && 'number' in each ? [each] : [],
   )
   const [other] = await resolveIssues(ctx, caller, subject, references.slice(0, 1))
-  return other ?? null
+  if (!other || other.issue.id === subject.issue.id) throw invalidRecord({ [field]: ['is no other issue that you can see'] })
+  return other
 }
 
 export const issueMove = form({
