@@ -9,6 +9,7 @@ import { commitStatuses, packageFiles, packages, projects } from '../../db/schem
 import { Failure, notFound, refused } from '../../failures.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { type Digest, type ReceivedObject, WrongObject } from '../../lib/files/object-store.js'
+import { unnamedObjects } from '../../lib/files/unnamed-objects.js'
 import type { PackageType } from '../../rules/package-types.js'
 import { lockName } from '../core/lock-name.js'
 import { readSettings } from '../core/settings.js'
@@ -139,29 +140,12 @@ export async function findFile(
 /** Serialises adding and removing an object until the transaction ends. */
 const lockFile = (tx: Transaction, oid: string) => lockName(tx, `package file ${oid}`)
 
-/** Age at which bytes without a row count as left behind, and looked up at once. */
-const LEFT_BEHIND_MS = 86_400_000
 /** Time without a write after which an upload is abandoned; slow clients are disconnected long before. */
 const STALLED_MS = 3_600_000
-const BATCH = 1_000
 
 /** Objects of the store that no row names: their rows were deleted, or never made. */
-export async function* unnamedFiles(ctx: Context): AsyncGenerator<string> {
-  let oids: string[] = []
-  const unnamed = async () => {
-    const rows = oids.length > 0 ? await ctx.db.write.select({ oid: packageFiles.oid }).from(packageFiles).where(inArray(packageFiles.oid, oids)) : []
-    const named = new Set(rows.map(({ oid }) => oid))
-    return oids.filter((oid) => !named.has(oid))
-  }
-  for await (const { oid, storedAt } of ctx.packages.list()) {
-    if (Date.now() - storedAt < LEFT_BEHIND_MS) continue
-    oids.push(oid)
-    if (oids.length < BATCH) continue
-    yield* await unnamed()
-    oids = []
-  }
-  yield* await unnamed()
-}
+export const unnamedFiles = (ctx: Context): AsyncGenerator<string> =>
+  unnamedObjects(ctx.packages, (oids) => ctx.db.write.select({ oid: packageFiles.oid }).from(packageFiles).where(inArray(packageFiles.oid, oids)))
 
 /** Removes an object unless a row names it: an upload of the same bytes waits, or comes first and keeps them. */
 export const removeIfUnused = (ctx: Context, oid: string): Promise<boolean> =>

@@ -10,6 +10,7 @@ import type { Context } from '../../../context.js'
 import { artifacts, commitStatuses, pipelines, projects } from '../../../db/schema/index.js'
 import { refused, tooLarge } from '../../../failures.js'
 import { defineJob } from '../../../jobs/kinds.js'
+import { unnamedObjects } from '../../../lib/files/unnamed-objects.js'
 import { parsePeriod } from '../../../rules/ci/periods.js'
 import { MAX_DOTENV } from '../../../rules/ci/reports/dotenv.js'
 import type { Variable } from '../../../rules/ci/types.js'
@@ -111,8 +112,6 @@ async function keep(
 
 /** Files that are removed in one run, and rows of the store that are looked up at once. */
 const BATCH = 1_000
-/** Age at which a file without a row counts as left behind. */
-const LEFT_BEHIND_MS = 86_400_000
 
 /** Removes files whose time is over; those of the newest pipeline of a ref that succeeded are kept, unless the project says otherwise (CI-131, FD-15). */
 async function removeExpired(ctx: Context): Promise<void> {
@@ -137,22 +136,9 @@ async function removeExpired(ctx: Context): Promise<void> {
     )
 }
 
-/** Removes files of the store that no row names: their rows were deleted, or never made. */
-async function removeUnused(ctx: Context): Promise<void> {
-  let oids: string[] = []
-  const sweep = async () => {
-    const rows = oids.length > 0 ? await ctx.db.write.select({ oid: artifacts.oid }).from(artifacts).where(inArray(artifacts.oid, oids)) : []
-    const used = new Set(rows.map(({ oid }) => oid))
-    for (const oid of oids) if (!used.has(oid)) await removeIfUnused(ctx, oid)
-    oids = []
-  }
-  for await (const { oid, storedAt } of ctx.artifacts.list()) {
-    if (Date.now() - storedAt < LEFT_BEHIND_MS) continue
-    oids.push(oid)
-    if (oids.length === BATCH) await sweep()
-  }
-  await sweep()
-}
+/** Files of the store that no row names: their rows were deleted, or never made. */
+export const unnamedArtifacts = (ctx: Context): AsyncGenerator<string> =>
+  unnamedObjects(ctx.artifacts, (oids) => ctx.db.write.select({ oid: artifacts.oid }).from(artifacts).where(inArray(artifacts.oid, oids)))
 
 /** Removes a file unless a row names it: an upload of the same bytes waits, or comes first and keeps them. */
 export const removeIfUnused = (ctx: Context, oid: string): Promise<boolean> =>
@@ -172,6 +158,6 @@ export const removeArtifacts = defineJob({
   every: 3_600_000,
   async run(ctx: Context) {
     await removeExpired(ctx)
-    await removeUnused(ctx)
+    for await (const oid of unnamedArtifacts(ctx)) await removeIfUnused(ctx, oid)
   },
 })

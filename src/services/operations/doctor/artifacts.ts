@@ -1,16 +1,14 @@
-import { asc, gt, inArray, sql } from 'drizzle-orm'
+import { asc, gt, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { decoded } from '../../../db/decoded.js'
 import { artifacts } from '../../../db/schema/index.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
-import { removeIfUnused } from '../../ci/artifacts/store.js'
+import { removeIfUnused, unnamedArtifacts } from '../../ci/artifacts/store.js'
 import type { Check } from './fault.js'
 
 /** Rows read in one query, and files looked up at once. */
 const BATCH_SIZE = 1_000
 const CONCURRENCY = 16
-/** Age at which a file without a row is left behind, and not about to get one. */
-const LEFT_BEHIND_MS = 86_400_000
 
 /** Files of jobs that are missing or cut in the store, and files there that no row names (CI-257). */
 export async function* artifactFiles(ctx: Context): Check {
@@ -36,24 +34,13 @@ export async function* artifactFiles(ctx: Context): Check {
     if (rows.length < BATCH_SIZE) break
     last = rows.at(-1)?.oid ?? ''
   }
-  const oids: string[] = []
-  const unnamed = async () => {
-    const rows = oids.length > 0 ? await ctx.db.write.select({ oid: artifacts.oid }).from(artifacts).where(inArray(artifacts.oid, oids)) : []
-    const named = new Set(rows.map(({ oid }) => oid))
-    return oids.splice(0).filter((oid) => !named.has(oid))
-  }
-  const fault = (oid: string) => ({
-    kind: 'orphan artifact',
-    of: oid,
-    text: 'no row names it',
-    async repair() {
-      return (await removeIfUnused(ctx, oid)) ? 'removed' : 'left: a job has it now'
-    },
-  })
-  for await (const { oid, storedAt } of ctx.artifacts.list()) {
-    if (Date.now() - storedAt < LEFT_BEHIND_MS) continue
-    oids.push(oid)
-    if (oids.length === BATCH_SIZE) for (const each of await unnamed()) yield fault(each)
-  }
-  for (const each of await unnamed()) yield fault(each)
+  for await (const oid of unnamedArtifacts(ctx))
+    yield {
+      kind: 'orphan artifact',
+      of: oid,
+      text: 'no row names it',
+      async repair() {
+        return (await removeIfUnused(ctx, oid)) ? 'removed' : 'left: a job has it now'
+      },
+    }
 }
