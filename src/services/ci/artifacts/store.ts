@@ -110,7 +110,7 @@ async function keep(
   })
 }
 
-/** Files that are removed in one run, and rows of the store that are looked up at once. */
+/** Files that are removed in one run. */
 const BATCH = 1_000
 
 /** Removes files whose time is over; those of the newest pipeline of a ref that succeeded are kept, unless the project says otherwise (CI-131, FD-15). */
