@@ -147,8 +147,9 @@ describe('what is hidden', () => {
   it('is a page that is missing, for every page and form (SEC-30, WB-3)', async () => {
     const different: string[] = []
     let compared = 0
-    for (const name of OUTSIDE)
-      for (const each of [...pages, ...forms].filter(isBelow)) {
+    for (const [i, each] of [...pages, ...forms].filter(isBelow).entries())
+      // those who are signed in take turns
+      for (const name of ['anonymous', OUTSIDE[1 + (i % (OUTSIDE.length - 1))]] as (typeof OUTSIDE)[number][]) {
         const form = 'submit' in each ? { method: each.method } : undefined
         const hear = async (place: Place) => bare(await heard(browsers[name], addressOf(each.at, place), form), place)
         const [there, gone] = [await hear(hiddenPlace()), await hear(gonePlace())]
@@ -203,9 +204,11 @@ describe('the forms', () => {
   it('turn away whom the API turns away, by the same rule (SEC-6)', async () => {
     const wrong: string[] = []
     let compared = 0
-    for (const [visibility, { fullPath }] of Object.entries(ofVisibility) as [keyof typeof ofVisibility, TestProject][])
-      for (const [i, name] of CALLERS.entries())
-        for (const { at, method, access } of forms) {
+    // what a rule says of each visibility is tested once for each rule (test/access/matrix.test.ts); forms take turns
+    const places = Object.entries(ofVisibility) as [keyof typeof ofVisibility, TestProject][]
+    for (const [turn, { at, method, access }] of forms.entries())
+      for (const [visibility, { fullPath }] of places.filter((_, i) => i === turn % places.length))
+        for (const [i, name] of CALLERS.entries()) {
           const expected = at.startsWith('P') ? MATRIX[rowOf(access.rule)]?.[visibility].trim().split(/\s+/)[i] : undefined
           if (!expected || expected === 'in') continue
           compared++
@@ -213,6 +216,6 @@ describe('the forms', () => {
           if (String(status) !== expected) wrong.push(`${visibility} ${name} ${method} ${at} (${access.rule}): ${status}, not ${expected}`)
         }
     expect(wrong).toEqual([])
-    expect(compared).toBeGreaterThan(1_000)
+    expect(compared).toBeGreaterThan(400)
   })
 })
