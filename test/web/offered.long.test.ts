@@ -159,6 +159,8 @@ async function offeredTo(role: Role, project: TestProject, wanted?: string[], li
     for (const each of formsOn(path, $, project)) if (!found.has(nameOf(each.form))) found.set(nameOf(each.form), each)
     for (const link of $('main a[href]').toArray()) {
       const to = String($(link).attr('href')).split('#')[0] as string
+      // a state of a page by itself, and not with each other one
+      if (path.includes('?') && to.includes('&')) continue
       // one of a kind, however it is sorted or filtered
       const kind = to
         .replace(/[0-9a-f]{40}/g, 'SHA')
