@@ -237,8 +237,8 @@ describe('another form of every address', () => {
       'a former path': (place: Place) => ({ ...place, project: place === hidden ? moved.former : moved.former.replace('former-one', 'missed-one') }),
       'the same path': (place: Place) => place,
     }
+    // both ask for a third of them, one for each of the others
     for (const [i, { at }] of [...pages.filter(isBelow), { at: 'P.git' }, { at: 'P.wiki.git' }, { at: 'G.git' }].entries())
-      // both ask for a third of them, one for each of the others
       for (const name of (['anonymous', 'user'] as const).filter((_, n) => i % 3 === 2 || i % 3 === n))
         for (const [what, form] of Object.entries(forms))
           for (const dashed of at.includes('/-/') ? [true, false] : [true]) {

@@ -147,8 +147,8 @@ describe('what is hidden', () => {
   it('is a page that is missing, for every page and form (SEC-30, WB-3)', async () => {
     const different: string[] = []
     let compared = 0
+    // those who are signed in take turns
     for (const [i, each] of [...pages, ...forms].filter(isBelow).entries())
-      // those who are signed in take turns
       for (const name of ['anonymous', OUTSIDE[1 + (i % (OUTSIDE.length - 1))]] as (typeof OUTSIDE)[number][]) {
         const form = 'submit' in each ? { method: each.method } : undefined
         const hear = async (place: Place) => bare(await heard(browsers[name], addressOf(each.at, place), form), place)
