@@ -165,6 +165,7 @@ const READS = {
   'GET /runners': '',
   'GET /runners/all': '',
   'GET /runners/:id': async (k) => ({ fill: { id: (await newRunner(k)).id } }),
+  'GET /runners/:id/jobs': async (k) => ({ fill: { id: (await newRunner(k)).id } }),
   'GET /projects/:id/runners': '',
   'GET /groups/:id/runners': '',
   'GET /projects/:id/ci/lint': '',

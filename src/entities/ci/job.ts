@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
 import type { BridgeRecord } from '../../services/ci/bridges/list.js'
-import type { JobRecord } from '../../services/ci/jobs.js'
+import type { JobRecord, RunnerJobRecord } from '../../services/ci/jobs.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
+import { ProjectIdentity, presentProjectIdentity } from '../projects/project.js'
 import { Commit, presentCommit } from '../repository/commit.js'
 import { PipelineBasic, presentPipelineBasic } from './pipeline.js'
 import { presentRunner, RunnerBasic } from './runner.js'
@@ -47,6 +48,18 @@ export const Job = z
 export const Bridge = Job.omit({ artifacts: true, artifacts_file: true, artifacts_expire_at: true, runner: true, tag_list: true })
   .extend({ downstream_pipeline: PipelineBasic.nullable() })
   .meta({ id: 'Bridge', description: 'A job that triggers a pipeline.' })
+
+/** A job in the list of a runner, which has jobs of many projects. */
+export const RunnerJob = Job.omit({ commit: true, artifacts: true, artifacts_file: true, artifacts_expire_at: true, runner: true, tag_list: true })
+  .extend({ project: ProjectIdentity })
+  .meta({ id: 'RunnerJob', description: 'A job with its project.' })
+
+export function presentRunnerJob({ project, ...job }: RunnerJobRecord, view: View): z.infer<typeof RunnerJob> {
+  const names = presentProjectIdentity(project, view)
+  const shown = presentJob({ ...job, commit: null }, { fullPath: names.path_with_namespace }, view)
+  const { commit: _, artifacts: __, artifacts_file: ___, artifacts_expire_at: ____, runner: _____, tag_list: ______, ...basic } = shown
+  return { ...basic, project: names }
+}
 
 export function presentBridge({ job, downstream }: BridgeRecord, project: { fullPath: string }, view: View): z.infer<typeof Bridge> {
   const { artifacts: _, artifacts_file: __, artifacts_expire_at: ___, runner: ____, tag_list: _____, ...shown } = presentJob(job, project, view)

@@ -156,8 +156,10 @@ export const Project = z
   })
   .meta({ id: 'Project', description: 'A project.' })
 
-/** What the views of imports and archives show of a project. */
-function presentIdentity(record: ProjectRecord, view: View) {
+/** What other views show of a project: of imports, archives and jobs. */
+export const ProjectIdentity = z.strictObject(identity).meta({ id: 'ProjectIdentity', description: 'The names of a project.' })
+
+export function presentProjectIdentity(record: ProjectRecord, view: View): z.infer<typeof ProjectIdentity> {
   const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
   return { id, description, name, name_with_namespace, path, path_with_namespace, created_at }
 }
@@ -174,7 +176,7 @@ export const ProjectImport = z
 export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
   const { import_status, import_error } = record.project
   const sees = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
-  return Object.assign(presentIdentity(record, view), { import_status, import_error: sees ? import_error : null })
+  return Object.assign(presentProjectIdentity(record, view), { import_status, import_error: sees ? import_error : null })
 }
 
 /** The archive of a project (EX-3). */
@@ -193,7 +195,7 @@ export function presentProjectExport(
 ): z.infer<typeof ProjectExport> {
   const made = export_status === 'finished' || export_status === 'regeneration_in_progress'
   const page = view.links.project(`${record.namespace.full_path}/${record.project.path}`)
-  return Object.assign(presentIdentity(record, view), {
+  return Object.assign(presentProjectIdentity(record, view), {
     export_status,
     _links: made
       ? { api_url: view.links.api(`/projects/${record.project.id}/export/download`), web_url: `${page}/-/exports/archive.tar.gz` }

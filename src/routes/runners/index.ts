@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import { adminFirst, onGroupSignedIn, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { presentRunnerJob, RunnerJob } from '../../entities/ci/job.js'
 import { NewRunner, presentNewRunner, presentRunner, presentRunnerDetails, RunnerBasic, RunnerDetails } from '../../entities/ci/runner.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, commaList, int, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { PIPELINE_STATES } from '../../rules/pipeline-states.js'
+import { listRunnerJobs } from '../../services/ci/jobs.js'
 import { newRunnerOf } from '../../services/ci/runners/create.js'
 import { disableRunner, enableRunner, getRunner, listRunners, type RunnerList, updateRunner } from '../../services/ci/runners/list.js'
 import { removeRunner, resetRegistrationToken, resetRunnerToken, tagsOf } from '../../services/ci/runners/runners.js'
@@ -97,6 +100,20 @@ export const runners = [
     output: RunnerDetails,
     answers: [403],
     handler: async ({ ctx, caller, input, view }) => presentRunnerDetails(await getRunner(ctx, caller.user, input.id), view),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/runners/:id/jobs',
+    summary: 'List the jobs of a runner',
+    description: 'Those of projects in which you are a reporter; administrators see all.',
+    access: signedIn,
+    input: z.object({ id, status: opt(oneOf(PIPELINE_STATES)), order_by: opt(oneOf(['id'])), sort: opt(oneOf(['asc', 'desc'])), ...paging }),
+    output: z.array(RunnerJob),
+    answers: [403],
+    async handler({ ctx, caller, input, view }) {
+      const { runner } = await getRunner(ctx, caller.user, input.id)
+      return pageOf(await listRunnerJobs(ctx, caller.user, runner.id, input), input, (job) => presentRunnerJob(job, view))
+    },
   }),
   endpoint({
     method: 'PUT',

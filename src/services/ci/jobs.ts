@@ -1,10 +1,13 @@
 import { and, asc, desc, eq, ne, sql } from 'drizzle-orm'
+import type { ActorUser } from '../../access/actor.js'
+import { LEVELS } from '../../access/can.js'
+import { withLevel } from '../../access/roles.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { inIds } from '../../db/conditions.js'
-import { decoded } from '../../db/decoded.js'
+import { decoded, totalCount } from '../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
-import { artifacts, builds, commitStatuses, pipelines, runners, users } from '../../db/schema/index.js'
+import { artifacts, builds, commitStatuses, pipelines, projects, runners, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
@@ -13,6 +16,7 @@ import type { JobEnvironment } from '../../rules/ci/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
+import { loadProjects, type ProjectRecord } from '../projects/load.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline, type PipelineBasicRecord } from './pipelines.js'
 import { type SeenRunner, seenRunner } from './runners/runners.js'
@@ -68,8 +72,8 @@ const FILTERS = {
   ...rowFilters(commitStatuses.id),
 } satisfies Filters<JobFilter & { latest?: boolean; jobs?: boolean }, 'latest' | 'jobs' | FilterNames<JobFilter, 'include_retried' | 'newestFirst'>>
 
-/** One job, or the latest ones that match the filters. */
-type Shape = 'one' | { filters: (keyof typeof FILTERS)[]; newestFirst: boolean }
+/** One job, those with these ids, or the latest ones of a project that match the filters. */
+type Shape = 'one' | { ids: true; newestFirst: boolean } | { filters: (keyof typeof FILTERS)[]; newestFirst: boolean }
 
 /** Selects the ids of a page first, so that only its rows are joined with the displayed columns. */
 const selectJobs = statement('jobs', (db, shape: Shape) => {
@@ -78,10 +82,12 @@ const selectJobs = statement('jobs', (db, shape: Shape) => {
     .select({ id: commitStatuses.id, total: sql<number>`count(*) over ()`.as('total') })
     .from(commitStatuses)
     .where(
-      and(
-        eq(commitStatuses.project_id, sql.placeholder('project')),
-        shape === 'one' ? eq(commitStatuses.id, sql.placeholder('id')) : and(...conditionsOf(FILTERS, shape.filters, null)),
-      ),
+      shape !== 'one' && 'ids' in shape
+        ? inIds(commitStatuses.id)
+        : and(
+            eq(commitStatuses.project_id, sql.placeholder('project')),
+            shape === 'one' ? eq(commitStatuses.id, sql.placeholder('id')) : and(...conditionsOf(FILTERS, shape.filters, null)),
+          ),
     )
     .orderBy(order)
     .limit(sql.placeholder('limit'))
@@ -153,15 +159,17 @@ async function complete(ctx: Context, { project, can }: ProjectSubject, rows: Ro
   const shas = can('download_code') ? [...new Set(rows.map(({ pipeline }) => pipeline.sha))] : []
   const [commits, facts] = await Promise.all([shas.length > 0 ? repositoryOf(ctx, project).commits(shas) : [], buildsOf(ctx, rows)])
   const bySha = new Map(shas.map((sha, i) => [sha, commits[i] ?? null]))
-  return rows.map(({ status, author, pipeline, stage_index, latest }, i) => ({
-    status: { ...status, author },
-    pipeline,
-    stage_index,
-    latest,
-    build: facts[i] ?? null,
-    commit: bySha.get(pipeline.sha) ?? null,
-  }))
+  return rows.map((row, i) => recordOf(row, facts[i], bySha.get(row.pipeline.sha)))
 }
+
+const recordOf = ({ status, author, pipeline, stage_index, latest }: Row, build?: BuildFacts | null, commit?: Commit | null): JobRecord => ({
+  status: { ...status, author },
+  pipeline,
+  stage_index,
+  latest,
+  build: build ?? null,
+  commit: commit ?? null,
+})
 
 /** The latest statuses of a project (PL-11); replaced ones are only in the list of a commit's statuses (PL-2). */
 export async function listJobs(ctx: Context, subject: ProjectSubject, filter: JobFilter): Promise<Page<JobRecord>> {
@@ -190,4 +198,48 @@ export async function getJob(ctx: Context, subject: ProjectSubject, id: number):
   const [job] = await complete(ctx, subject, rows)
   if (!job) throw notFound()
   return job
+}
+
+/** The level from which all jobs of a project are seen, with their commits. */
+const READS = sql`${LEVELS.reporter}::integer`
+
+/** A job of any project; without its commit, as a list of many projects opens no repository. */
+export type RunnerJobRecord = Omit<JobRecord, 'commit'> & { project: ProjectRecord }
+
+/** Jobs of a runner in the projects in which the viewer is a reporter, the newest first; administrators see all (CI-119). */
+export async function listRunnerJobs(
+  ctx: Context,
+  viewer: ActorUser,
+  runner: number,
+  filter: Paging & { status?: PipelineState | undefined; sort?: 'asc' | 'desc' | undefined },
+): Promise<Page<RunnerJobRecord>> {
+  const order = filter.sort === 'asc' ? asc : desc
+  const found = await ctx.db.read
+    .select({ id: builds.job_id, project: commitStatuses.project_id, total: totalCount() })
+    .from(builds)
+    .innerJoin(commitStatuses, eq(commitStatuses.id, builds.job_id))
+    .innerJoin(projects, eq(projects.id, commitStatuses.project_id))
+    .where(
+      and(
+        eq(builds.runner_id, runner),
+        filter.status && eq(commitStatuses.status, filter.status),
+        viewer.admin ? undefined : withLevel(projects, sql`${viewer.id}::bigint`, READS),
+      ),
+    )
+    .orderBy(order(builds.job_id))
+    .limit(filter.per_page)
+    .offset((filter.page - 1) * filter.per_page)
+  if (found.length === 0) return { items: [], total: 0 }
+  const ids = found.map(({ id }) => id)
+  const [rows, shown] = await Promise.all([
+    selectJobs(ctx.db, { ids: true, newestFirst: filter.sort !== 'asc' }).execute({ ids, limit: ids.length, offset: 0 }),
+    loadProjects(ctx, viewer, [...new Set(found.map(({ project }) => project))]),
+  ])
+  const facts = await buildsOf(ctx, rows)
+  const projectOf = new Map(found.map(({ id, project }) => [id, shown.find((each) => each.id === project)]))
+  const items = rows.flatMap((row, i) => {
+    const project = projectOf.get(row.status.id)
+    return project ? [{ ...recordOf(row, facts[i]), project }] : []
+  })
+  return { items, total: found[0]?.total ?? 0 }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
-import { aGroup, anAdmin, aProject, aUser } from '../../support/factories.js'
+import { ciOf } from '../../support/ci.js'
+import { aGroup, anAdmin, aProject, aUser, type Credentialed } from '../../support/factories.js'
 
 const t = testApp()
 const send = (method: 'post' | 'delete', path: string, body: object) => t.api(method, path).send(body)
@@ -140,5 +141,30 @@ describe('runners', () => {
       .api('post', `${project.path}/pipeline`, owner)
       .send({ ref: 'none' })
       .expect(400, { message: { base: ['Reference not found'] } })
+  })
+})
+
+describe('GET /runners/:id/jobs', () => {
+  it('has the jobs of the projects in which the caller is a reporter, and of all for administrators (CI-119)', async () => {
+    const ci = ciOf(t)
+    const admin = await anAdmin(t.ctx)
+    const { project, runner } = await ci.withCi('one: { script: x }\ntwo: { script: x, when: manual }\n')
+    const other = await aProject(t.ctx, { files: { '.gitlab-ci.yml': 'three: { script: x }\n' }, visibility: 'private' })
+    await t.ctx.jobs.drain()
+    await t.api('post', `${other.path}/runners`, admin).send({ runner_id: runner.id }).expect(201)
+    for (const name of ['one', 'three']) {
+      const job = await runner.takeNamed(name)
+      if (name === 'one') await runner.end(job, 'success')
+    }
+    const list = async (who: Credentialed, query = '') => (await t.api('get', `/runners/${runner.id}/jobs${query}`, who).expect(200)).body
+    const names = async (who: Credentialed, query?: string) => (await list(who, query)).map((job: { name: string }) => job.name)
+    expect(await names(admin)).toEqual(['three', 'one'])
+    expect(await names(admin, '?order_by=id&sort=asc')).toEqual(['one', 'three'])
+    expect(await names(admin, '?status=running')).toEqual(['three'])
+    expect(await names(project.creator)).toEqual(['one'])
+    const [job] = await list(project.creator)
+    expect(job).toMatchObject({ status: 'success', pipeline: { source: 'push' }, project: { id: project.id, path_with_namespace: project.fullPath } })
+    await t.api('get', `/runners/${runner.id}/jobs?status=odd`, admin).expect(400)
+    await t.api('get', `/runners/${runner.id}/jobs`, await aUser(t.ctx)).expect(403)
   })
 })
