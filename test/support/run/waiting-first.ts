@@ -1,11 +1,12 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Small files that take half a minute or more, most of which they wait. */
-const WAITING = /\/(jobs\/kills|testing\/documented|cli\/account|lfs-durability|releases\/releases)\.long\.test\.ts$/
+/** Files that take a minute or more, many of them small. */
+const WAITING =
+  /\/(ci\/kills|rolling|archive-durability|durability|move-durability|jobs\/kills|testing\/documented|cli\/account|lfs-durability|releases\/releases|workers|main|web\/(matrix|offered|sentinel|links|not-offered)|access\/sentinel|named-things)\.long\.test\.ts$/
 
 /**
- * Begins with files that wait long. Vitest begins with the largest, so that these would come last, and the whole run
- * would wait for them while a core is idle.
+ * Begins with files that take long. Vitest begins with the largest, so that these would come last, and the whole run
+ * would wait for them while cores are idle.
  */
 export class WaitingFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
