@@ -303,6 +303,10 @@ const READS = {
   'GET /projects/:id/packages/:package_id': '',
   'GET /projects/:id/packages/:package_id/package_files': '',
   'GET /groups/:id/packages': '',
+  'GET /projects/:id/remote_mirrors': '',
+  'GET /projects/:id/remote_mirrors/:mirror_id': '',
+  // of a new project, which pulls from nowhere
+  'GET /projects/:id/mirror/pull': async (k) => ({ fill: await aFollower(k) }),
   'GET /projects/:id/hooks': '',
   'GET /projects/:id/hooks/:hook_id': '',
   'GET /projects/:id/hooks/:hook_id/events': '',
@@ -483,6 +487,7 @@ const newPackage = async ({ put, n }) => {
   return { package_id, package_file_id: id }
 }
 const newProject = async ({ post, n }) => ({ id: (await post('/projects', { name: `project ${n}` })).id })
+const aFollower = async ({ post, n }) => ({ id: (await post('/projects', { name: `follower ${n}`, import_url: NOWHERE, mirror: true })).id })
 const newGroup = async ({ post, n }) => ({ id: (await post('/groups', { name: `group ${n}`, path: `group${n}` })).id })
 const newUser = async ({ post, n }) =>
   (
@@ -747,6 +752,17 @@ const WRITES = {
   'POST /admin/ci/variables': ({ n }) => ({ body: { key: `KEY_${n}`, value: 'value' } }),
   'PUT /admin/ci/variables/:key': async (k) => ({ fill: await instanceVariable(k), body: { value: `${k.n}` } }),
   'DELETE /admin/ci/variables/:key': async (k) => ({ fill: await instanceVariable(k) }),
+  'POST /projects/:id/remote_mirrors': async (k) => ({ fill: await newProject(k), body: { url: NOWHERE } }),
+  'PUT /projects/:id/remote_mirrors/:mirror_id': ({ n }) => ({ body: { keep_divergent_refs: n % 2 === 0 } }),
+  'DELETE /projects/:id/remote_mirrors/:mirror_id': async (k) => {
+    const fill = await newProject(k)
+    return { fill: { ...fill, mirror_id: (await k.post('/projects/:id/remote_mirrors', { url: NOWHERE }, fill)).id } }
+  },
+  'POST /projects/:id/remote_mirrors/:mirror_id/sync': async (k) => {
+    const fill = await newProject(k)
+    return { fill: { ...fill, mirror_id: (await k.post('/projects/:id/remote_mirrors', { url: NOWHERE, enabled: true }, fill)).id } }
+  },
+  'POST /projects/:id/mirror/pull': async (k) => ({ fill: await aFollower(k) }),
   'PATCH /projects/:id/job_token_scope': ({ n }) => ({ body: { enabled: n % 2 === 0 } }),
   'POST /projects/:id/job_token_scope/allowlist': async (k) => ({ body: { target_project_id: (await newProject(k)).id } }),
   'DELETE /projects/:id/job_token_scope/allowlist/:target_project_id': async (k) => {
@@ -1098,6 +1114,7 @@ function seededFill(path, s) {
     label_id: at.startsWith('/groups') ? s.groupLabel : s.label,
     ...s.boards[at],
     badge_id: s.badges[at],
+    mirror_id: s.mirror.id,
     package_id: s.package,
     hook_id: s.hooks[at],
     token_id: s.tokens[at],

@@ -116,6 +116,7 @@ export async function seed(bench) {
   const badges = {}
   for (const at of [p, `/groups/${group.id}`])
     badges[at] = (await post(`${at}/badges`, { link_url: 'https://example.com/%{project_path}', image_url: 'https://example.com/a.svg' })).id
+  const mirror = await post(`${p}/remote_mirrors`, { url: 'http://127.0.0.1:9/a.git' })
   const hooks = {}
   for (const at of [p, `/groups/${group.id}`, '']) hooks[at] = (await post(`${at}/hooks`, { url: 'http://127.0.0.1:9/', push_events: false })).id
   const tokens = {}
@@ -175,6 +176,7 @@ export async function seed(bench) {
     link,
     comment,
     badges,
+    mirror,
     hooks,
     tokens,
     deployKey,

@@ -51,6 +51,8 @@ type Enqueue = <Input extends ZodType>(job: Job<Context, Input>, input: input<In
 export interface Move extends RefUpdate {
   /** The pusher wants no CI to run for it (PO-9). */
   skip_ci?: boolean | undefined
+  /** It makes no pipeline at all, as what a mirror brings (PM-24). */
+  without_ci?: boolean | undefined
   /** Variables for its pipeline, encrypted (PO-20). */
   ci_variables?: string | undefined
 }

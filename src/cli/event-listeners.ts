@@ -6,6 +6,7 @@ import { processCommitMessages } from '../services/issuables/commit-messages.js'
 import { addFailureTodos, mergeAfterPipeline } from '../services/issuables/merge-requests/merging/on-status.js'
 import { updateMergeRequestsOnPush } from '../services/issuables/merge-requests/versions/on-push.js'
 import { unassignFormerMember } from '../services/operations/former-members.js'
+import { enqueuePushMirrors } from '../services/projects/mirrors/push.js'
 
 const updateMergeRequests: EventListeners['push'][number] = async (ctx, event) => {
   await skipPipelines(ctx, event)
@@ -14,7 +15,7 @@ const updateMergeRequests: EventListeners['push'][number] = async (ctx, event) =
 
 /** The listeners of each event, from lower rooms to higher ones. */
 export const eventListeners: EventListeners = {
-  push: [updateMergeRequests, processCommitMessages, enqueuePipelines, enqueueStops],
+  push: [enqueuePushMirrors, updateMergeRequests, processCommitMessages, enqueuePipelines, enqueueStops],
   status: [addFailureTodos, mergeAfterPipeline],
   memberRemoved: [unassignFormerMember],
 }

@@ -28,6 +28,8 @@ import { removePackageFiles } from '../services/packages/files.js'
 import { exportProject, removeExports } from '../services/projects/archives/export.js'
 import { importArchive, removeArchives } from '../services/projects/archives/import.js'
 import { importJob } from '../services/projects/import.js'
+import { pullDueMirrors, pullMirror } from '../services/projects/mirrors/pull.js'
+import { pushMirror } from '../services/projects/mirrors/push.js'
 import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
 import { templateJob } from '../services/projects/template.js'
@@ -51,6 +53,9 @@ export const kinds: AnyJob<Context>[] = [
   importJob,
   templateJob,
   exportProject,
+  pushMirror,
+  pullMirror,
+  pullDueMirrors,
   removeExports,
   importArchive,
   removeArchives,

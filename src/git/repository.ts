@@ -13,6 +13,7 @@ import type { GitRepository, Oid, RepositoryKey } from './types.js'
 import { archive } from './wire/archive.js'
 import { bundle, fetchAll, remoteHead } from './wire/fetch.js'
 import { forEachPointer, pointersOf } from './wire/lfs-pointers.js'
+import { pushRefs, remoteRefs } from './wire/mirror.js'
 import { patch } from './wire/patch.js'
 import type { WriteResources } from './write-resources.js'
 
@@ -26,6 +27,8 @@ type Wire = Pick<
   | 'uploadArchive'
   | 'receivePack'
   | 'remoteHead'
+  | 'remoteRefs'
+  | 'push'
   | 'fetch'
   | 'copyObjects'
   | 'bundle'
@@ -101,11 +104,13 @@ function wireOf(installation: GitInstallation, { wire, archives, checks }: Write
     uploadArchive: (request) => wire.uploadArchive(archives, directory, request),
     receivePack: (request, policy) => wire.receivePack(writable(), request, policy, openWith),
     remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
-    fetch(source, signal, { bytes = Number.POSITIVE_INFINITY, refspecs = [] } = {}) {
+    fetch(source, signal, { bytes = Number.POSITIVE_INFINITY, refspecs = [], below } = {}) {
       const { packBytes, objectBytes } = wire.limits
-      const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE_MS, objectBytes, refspecs }
+      const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE_MS, objectBytes, refspecs, below }
       return fetchAll(wire.pool, writable(), source, limits, signal)
     },
+    remoteRefs: (source, signal) => remoteRefs(wire.pool, directory, source, signal),
+    push: (source, refs, limits) => pushRefs(wire.pool, directory, source, refs, limits),
     bundle: (file, signal) => bundle(wire.pool, directory, file, signal),
     copyObjects: (from, commits, have) =>
       copyObjects(pool, { directory: writable(), refs: reader.refs }, installation.directory(from), commits, have),

@@ -453,6 +453,26 @@ export interface FetchSource {
   virtualHost?: string | undefined
 }
 
+export interface FetchOptions {
+  bytes?: number | undefined
+  refspecs?: readonly string[]
+  below?: string | undefined
+}
+
+/** A ref of a remote repository and the object that it shall point at; null deletes it. */
+export interface PushedRef {
+  name: string
+  oid: Oid | null
+  /** Also when that is no fast-forward. */
+  force: boolean
+}
+
+/** A ref that a remote repository has not moved, with the reason that git reports. */
+export interface RejectedRef {
+  name: string
+  reason: string
+}
+
 /** The refs of a repository at one moment; `head` is the full name of the branch that HEAD points at. */
 export interface RefSnapshot {
   head: string
@@ -618,9 +638,17 @@ export interface GitRepository {
   remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
   /**
    * Fetches all branches and tags of a remote repository, and further refspecs, atomically; `bytes` limits this
-   * repository's size on disk. Throws TooLarge, Unavailable or GitFault.
+   * repository's size on disk. `below`: a prefix for them, where refs of any value are replaced and others removed.
+   * Throws TooLarge, Unavailable or GitFault.
    */
-  fetch(source: FetchSource, signal: AbortSignal, options?: { bytes?: number | undefined; refspecs?: readonly string[] }): Promise<void>
+  fetch(source: FetchSource, signal: AbortSignal, options?: FetchOptions): Promise<void>
+  /** The branches and tags of a remote repository, by full name. */
+  remoteRefs(source: FetchSource, signal: AbortSignal): Promise<Map<string, Oid>>
+  /**
+   * Moves refs of a remote repository and returns those that it did not accept. `deadline`: milliseconds of one git
+   * process. Throws TooLarge, Unavailable or GitFault.
+   */
+  push(source: FetchSource, refs: PushedRef[], limits: { signal: AbortSignal; deadline: number }): Promise<RejectedRef[]>
 
   /**
    * Copies commits from another repository of this installation with all objects they need, synced. What `have` reaches

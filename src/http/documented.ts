@@ -97,5 +97,8 @@ export const filePath = () => documentedWith(str(), { pattern: '^((/[A-Za-z0-9_]
 /** A URL that Git can clone (OT-10). */
 export const importUrl = () =>
   documentedWith(str(), { format: 'uri', pattern: '^([Hh][Tt][Tt][Pp][Ss]?|[Gg][Ii][Tt])://[^/\\s]\\S*$', maxLength: 2_048 })
+/** A URL that Git can push to, with a user and password if it asks for them (PM-2). */
+export const mirrorUrl = () =>
+  documentedWith(str(), { format: 'uri', pattern: '^([Hh][Tt][Tt][Pp][Ss]?)://[^/\\s?#]+(/[^\\s?#]*)?$', maxLength: 2_048 })
 /** A branch name in which `*` stands for any text, or an empty text (HK-2). */
 export const branchFilter = () => documentedWith(clearable(), { pattern: `^(${REF_PARTS}[^\\u0000-\\u0020\\u007f~^:?\\[\\\\]+)?$`, maxLength: 1_000 })

@@ -22,3 +22,12 @@ export function isUrl(text: string, schemes: readonly string[]): boolean {
 
 /** Whether this is an HTTP URL with a user part, by which error trackers identify the sender (a DSN). */
 export const isDsn = (text: string): boolean => isUrl(text.replace(/^(https?:\/\/)[^/\\?#@\s]*@/i, '$1'), ['http', 'https'])
+
+const MASK = '*****'
+
+/** A URL with a user part, with user and password masked. */
+export function maskCredentials(url: string): string {
+  const at = url.indexOf('://') + 3
+  const authority = url.slice(at).split(/[/?#]/, 1)[0] as string
+  return `${url.slice(0, at)}${MASK}:${MASK}@${authority.slice(authority.lastIndexOf('@') + 1)}${url.slice(at + authority.length)}`
+}

@@ -40,6 +40,7 @@ import { mergeRequestLists } from './merge-requests/lists.js'
 import { mergeRequests } from './merge-requests/merge-requests.js'
 import { merging } from './merge-requests/merging.js'
 import { milestones } from './milestones/index.js'
+import { pullMirrors, remoteMirrors } from './mirrors/index.js'
 import { namespaces } from './namespaces/index.js'
 import { awardEmoji } from './notes/award-emoji.js'
 import { discussions } from './notes/discussions.js'
@@ -128,6 +129,11 @@ const subjects: Section[] = [
   { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
   { name: 'Packages', description: 'What package managers have published to projects; docs/packages.md says how they do so.', endpoints: packages },
+  {
+    name: 'Mirrors',
+    description: 'Repositories elsewhere that a project is pushed to, or that it follows.',
+    endpoints: [...remoteMirrors, ...pullMirrors],
+  },
   { name: 'Badges', description: 'Linked pictures on the pages of projects, of each project and of groups.', endpoints: badges },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },

@@ -117,6 +117,7 @@ const FROM: [ProjectAbility, number][] = [
   ['manage_snippets', 40],
   ['manage_variables', 40],
   ['manage_hooks', 40],
+  ['manage_mirrors', 40],
   ['manage_project', 40],
   ['manage_members', 40],
   ['manage_protection', 40],

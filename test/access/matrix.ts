@@ -224,6 +224,7 @@ export const MATRIX: Record<string, Rows> = {
       'admin_pipeline',
       'delete_deployment',
       'manage_hooks',
+      'manage_mirrors',
       'manage_deploy_keys',
       'link_fork',
     ],

@@ -42,6 +42,7 @@ const FROZEN = {
   '0035_bots_and_resource_events': '112dce22b0177ee02a4d21df60cef949cf84721d76bc8ba11b6809af9dd043b4',
   '0036_packages': '2c802ce075f90992a514b8d3595d2f9cf4937b83d93cc8efb5efda362968e88c',
   '0037_variable_descriptions': 'cf786e0e73d9e30a69d7ef273347c75c8e8984af9e28fcce7f1ae0038127e368',
+  '0038_mirrors': '7150f32f6521e4fa8f301170ecc1e5fdc13a180e70af5c04a44f4b9bd78bcbb9',
 }
 
 describe('migrations', () => {

@@ -74,6 +74,8 @@ function gate() {
 const LONG_KINDS = [
   'import',
   'import of an archive',
+  'push to a mirror',
+  'pull from a mirror',
   'export',
   'project from a template',
   'move repository',

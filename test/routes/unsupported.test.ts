@@ -128,13 +128,12 @@ describe('refused parameters', () => {
     const put = (path: string, body: object) => t.api('put', path, admin).send(body)
     await put(project.path, {
       description: 'x',
-      mirror: 'no',
       approvals_before_merge: 0,
       merge_trains_enabled: false,
       external_authorization_classification_label: null,
     }).expect(200)
-    await put(project.path, { description: 'x', mirror: 'yes', approvals_before_merge: 1 }).expect(400, {
-      error: 'approvals_before_merge is not supported, mirror is not supported',
+    await put(project.path, { description: 'x', merge_trains_enabled: 'yes', approvals_before_merge: 1 }).expect(400, {
+      error: 'approvals_before_merge is not supported, merge_trains_enabled is not supported',
     })
     await t
       .api('post', `${project.path}/protected_branches`, admin)

@@ -70,6 +70,7 @@ async function makeProject(): Promise<TestProject> {
   await say('/releases', { tag_name: 'v1', name: 'one', description: 'one' })
   await say(`/statuses/${sha}`, { state: 'running', name: 'test', ref: 'topic' })
   await say('/hooks', { url: 'https://hooks.example/' })
+  await say('/remote_mirrors', { url: 'https://mirrors.example/a.git', enabled: true })
   await say('/badges', { link_url: 'https://badges.example/', image_url: 'https://badges.example/one.svg' })
   await say('/variables', { key: 'ONE', value: 'one' })
   await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)

@@ -75,6 +75,7 @@ export const PROJECT_ROLES = {
     'delete_deployment',
     'destroy_package',
     'manage_hooks',
+    'manage_mirrors',
     'manage_project',
     'manage_members',
     'manage_protection',

@@ -98,6 +98,10 @@ export const projects = pgTable(
       .notNull()
       .default('none'),
     import_error: text(),
+    /** Where its repository comes from, without user and password (PM-20). */
+    import_url: text(),
+    /** Whether it follows that repository (PM-20). */
+    mirror: boolean().notNull().default(false),
     forked_from_id: ref().references((): AnyPgColumn => projects.id, { onDelete: 'set null' }),
     commit_count: bigint({ mode: 'number' }).notNull().default(0),
     repository_size: bigint({ mode: 'number' }).notNull().default(0),

@@ -30,7 +30,7 @@ export const refIntents = pgTable(
       .references(() => projects.id, { onDelete: 'cascade' }),
     actor_id: ref(),
     origin: text({ enum: ['api', 'git'] }).notNull(),
-    updates: jsonb().$type<{ ref: string; old: string; new: string; skip_ci?: boolean; ci_variables?: string }[]>().notNull(),
+    updates: jsonb().$type<{ ref: string; old: string; new: string; skip_ci?: boolean; without_ci?: boolean; ci_variables?: string }[]>().notNull(),
     /** The merge that the update performs. */
     merge: jsonb().$type<MergeIntent>(),
     /** The process that moves the refs, as in `processes`; null for a process that is not registered there. */

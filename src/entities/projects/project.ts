@@ -108,7 +108,12 @@ export const Project = z
     forked_from_project: BasicProject.optional(),
     merge_method: z.enum(['merge', 'rebase_merge', 'ff']),
     squash_option: z.enum(SQUASH_OPTIONS),
-    mirror: z.literal(false),
+    mirror: z.boolean(),
+    mirror_user_id: z.int().nullable().optional(),
+    mirror_trigger_builds: z.boolean().optional(),
+    only_mirror_protected_branches: z.boolean().optional(),
+    mirror_overwrites_diverged_branches: z.boolean().optional(),
+    import_url: z.string().nullable().optional(),
     only_allow_merge_if_pipeline_succeeds: z.boolean(),
     only_allow_merge_if_all_discussions_are_resolved: z.boolean(),
     printing_merge_request_link_enabled: z.boolean(),
@@ -257,7 +262,7 @@ export const presentProject = (record: ProjectRecord, view: View, show: { statis
 
 /** The full view, which responses about groups show to every caller (GR-4, companions 6). */
 export function presentWholeProject(record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}): z.infer<typeof Project> {
-  const { project, owner, shares, direct, group, forked_from } = record
+  const { project, owner, shares, direct, group, forked_from, pull } = record
   const standing = { user: view.viewer, level: record.level }
   const level = view.viewer?.admin ? 50 : record.level
   const open = (feature: number) => isFeatureOpen(feature, standing)
@@ -315,7 +320,12 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     forked_from_project: forked_from ? presentBasicProject(forked_from, view) : undefined,
     merge_method: project.merge_method,
     squash_option: project.squash_option,
-    mirror: false as const,
+    mirror: project.mirror,
+    mirror_user_id: pull?.user_id,
+    mirror_trigger_builds: pull?.trigger_builds,
+    only_mirror_protected_branches: pull?.only_protected_branches,
+    mirror_overwrites_diverged_branches: pull?.overwrites_diverged,
+    import_url: level >= 40 ? project.import_url : undefined,
     only_allow_merge_if_pipeline_succeeds: project.only_allow_merge_if_pipeline_succeeds,
     only_allow_merge_if_all_discussions_are_resolved: project.only_allow_merge_if_all_discussions_are_resolved,
     printing_merge_request_link_enabled: project.printing_merge_request_link_enabled,

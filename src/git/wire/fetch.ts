@@ -17,11 +17,14 @@ export interface FetchLimits {
   deadline: number
   /** Refspecs to fetch besides branches and tags. */
   refspecs?: readonly string[]
+  /** Where branches and tags go, such as `refs/roost/upstream`; those that the source has no more are removed there. */
+  below?: string | undefined
 }
 
 const SIZE_CHECK_INTERVAL_MS = 1_000
 
-function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
+/** Options and environment of a git command that talks to a remote repository, and to no other address. */
+export function remoteOptions({ url, addresses, authorization, virtualHost }: FetchSource) {
   // a bundle
   if (isAbsolute(url)) return { args: [], env: { GIT_ALLOW_PROTOCOL: 'file' } }
   const { protocol, hostname, port } = new URL(url)
@@ -53,17 +56,17 @@ function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
 
 /** The branch that HEAD of a remote repository points at; null if HEAD is detached or the server does not say. */
 export async function remoteHead(pool: ProcessPool, directory: string, source: FetchSource, signal: AbortSignal): Promise<string | null> {
-  const { args, env } = settings(source)
+  const { args, env } = remoteOptions(source)
   const { stdout } = await pool.run(directory, [...args, 'ls-remote', '--symref', '--', source.url, 'HEAD'], { env, signal, maxBytes: 1_048_576 })
   return /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout.toString('utf8'))?.[1] ?? null
 }
 
 /**
  * Fetches all branches and tags atomically, with the object checks of a push (SEC-87). Existing refs only move
- * fast-forward. Throws TooLarge, Unavailable or GitFault.
+ * fast-forward, unless they go below another prefix. Throws TooLarge, Unavailable or GitFault.
  */
 export async function fetchAll(pool: ProcessPool, directory: string, source: FetchSource, limits: FetchLimits, signal: AbortSignal): Promise<void> {
-  const { args, env } = settings(source)
+  const { args, env } = remoteOptions(source)
   const tooLarge = new AbortController()
   const sizeCheck = setInterval(async () => {
     if ((await repositorySize(directory)) > limits.bytes) tooLarge.abort(new TooLarge('the repository is too large'))
@@ -76,7 +79,8 @@ export async function fetchAll(pool: ProcessPool, directory: string, source: Fet
         ...['-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.logAllRefUpdates=false'],
         ...['-c', 'fetch.fsckObjects=true', '-c', 'fetch.unpackLimit=1', '-c', 'core.bigFileThreshold=50m', ...toleratedFsckConfig('fetch')],
         ...['fetch', '--quiet', '--atomic', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
-        ...['--', source.url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*', ...(limits.refspecs ?? [])],
+        ...(limits.below === undefined ? [] : ['--prune']),
+        ...['--', source.url, ...refspecsTo(limits.below), ...(limits.refspecs ?? [])],
       ],
       {
         env: { ...env, GIT_ALLOC_LIMIT: `${limits.objectBytes}` },
@@ -91,6 +95,9 @@ export async function fetchAll(pool: ProcessPool, directory: string, source: Fet
   await pool.run(directory, ['-c', 'core.fsync=committed,loose-object,reference', 'pack-refs', '--all'], { deadline: limits.deadline })
   await syncDirectory(directory)
 }
+
+const refspecsTo = (below: string | undefined) =>
+  below === undefined ? ['refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'] : [`+refs/heads/*:${below}/heads/*`, `+refs/tags/*:${below}/tags/*`]
 
 const BUNDLE_DEADLINE_MS = 6 * 3_600_000
 

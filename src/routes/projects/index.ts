@@ -84,6 +84,14 @@ const attributes = {
   avatar: opt(clearableFile()),
 }
 
+/** A project that follows another repository (PM-20). */
+const following = {
+  mirror: opt(bool()),
+  mirror_trigger_builds: opt(bool()),
+  only_mirror_protected_branches: opt(bool()),
+  mirror_overwrites_diverged_branches: opt(bool()),
+}
+
 const creation = {
   name: opt(documented.projectName()),
   path: opt(documented.projectPath()),
@@ -91,6 +99,7 @@ const creation = {
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
   import_url: opt(documented.importUrl()),
+  ...following,
   use_custom_template: opt(bool()),
   template_project_id: opt(rowId()),
   ...attributes,
@@ -101,6 +110,9 @@ const settable = {
   path: opt(documented.projectPath()),
   default_branch: opt(str()),
   repository_storage: opt(str()),
+  import_url: opt(documented.mirrorUrl()),
+  mirror_user_id: opt(rowId()),
+  ...following,
   ...attributes,
 }
 const changes = needsOneOf(z.object(settable), ...(Object.keys(settable) as (keyof typeof settable)[]))

@@ -286,9 +286,9 @@ export const MAX_PIPELINES_OF_A_PUSH = 4
 
 /** What follows a push: its pipelines are made by a job that is stored with the end of the push. */
 export async function enqueuePipelines(_: Context, { projectId, moves, actor, enqueue }: PushEvent): Promise<void> {
-  const wanted = moves.flatMap(({ ref, old, new: to, skip_ci }) => {
+  const wanted = moves.flatMap(({ ref, old, new: to, skip_ci, without_ci }) => {
     const [, kind, name] = BRANCH_OR_TAG.exec(ref) ?? []
-    return name === undefined || to === ZERO || skip_ci ? [] : [{ ref: name, tag: kind === 'tags', old, new: to }]
+    return name === undefined || to === ZERO || skip_ci || without_ci ? [] : [{ ref: name, tag: kind === 'tags', old, new: to }]
   })
   const user = wanted.length > 0 ? await actor() : null
   if (user !== null && wanted.length <= MAX_PIPELINES_OF_A_PUSH)

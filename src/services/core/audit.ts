@@ -43,6 +43,7 @@ export type AuditAction =
   | `variable_${'added' | 'updated' | 'removed'}`
   | `trigger_${'created' | 'updated' | 'revoked'}`
   | `schedule_${'created' | 'updated' | 'taken' | 'deactivated' | 'deleted'}`
+  | `mirror_${'added' | 'updated' | 'removed'}`
   | `badge_${'added' | 'updated' | 'removed'}`
   | `${'package' | 'package_file'}_deleted`
   | 'job_token_scope_changed'

@@ -9,6 +9,7 @@ import { Failure, invalidRecord, notFound, refused } from '../../failures.js'
 import type { Keyset } from '../../lib/keyset.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
+import { maskCredentials } from '../../lib/url.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { lockName } from '../core/lock-name.js'
@@ -48,8 +49,6 @@ const MAX_DESCRIPTION = 2_048
 const MAX_FILTER = 1_000
 /** What each kind of hook listens to by default (chapter 25). */
 const DEFAULTS: Record<HookSource['kind'], HookEvent[]> = { project: ['push'], group: ['push'], system: ['repository_update', 'system'] }
-
-const MASK = '*****'
 
 const of = ({ kind, id }: { kind: HookSource['kind']; id: number | Placeholder }): SQL | undefined =>
   kind === 'system'
@@ -146,14 +145,7 @@ async function urlColumns(ctx: Context, source: HookSource, given: string): Prom
     if (error instanceof BadTarget) throw badUrl(source, error.message)
     throw error
   }
-  return { url: masked(text), sealed_url: ctx.encryption.seal(text, hookPurpose(columns, 'url')) }
-}
-
-/** The URL with user and password masked. */
-function masked(text: string): string {
-  const at = text.indexOf('://') + 3
-  const authority = text.slice(at).split(/[/?#]/, 1)[0] as string
-  return `${text.slice(0, at)}${MASK}:${MASK}@${authority.slice(authority.lastIndexOf('@') + 1)}${text.slice(at + authority.length)}`
+  return { url: maskCredentials(text), sealed_url: ctx.encryption.seal(text, hookPurpose(columns, 'url')) }
 }
 
 /** Validates the other attributes and returns their columns (HK-2, SEC-141). */

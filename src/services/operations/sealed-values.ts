@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../../db/client.js'
 import {
   applicationSettings,
   builds,
+  mirrors,
   oauthKeys,
   otpSecrets,
   pipelineSchedules,
@@ -29,6 +30,7 @@ import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
 import { oauthKeyPurpose } from '../identity/oauth/openid.js'
 import { otpPurpose } from '../identity/sign-in/second-factor.js'
 import { importPurpose } from '../projects/import.js'
+import { mirrorPurpose } from '../projects/mirrors/address.js'
 import { sourceOfVariable, variablePurpose } from '../projects/variables.js'
 
 /** An encrypted value in the database. */
@@ -56,6 +58,7 @@ export async function* sealedValues(db: Pick<Database['write'] | Transaction, 's
   yield* tokenValues(db)
   yield* otpValues(db)
   yield* importValues(db)
+  yield* mirrorValues(db)
   yield* settingValues(db)
   yield* oauthKeyValues(db)
 }
@@ -272,6 +275,28 @@ async function* importValues(db: Reader): AsyncGenerator<SealedValue> {
           .update(projectImports)
           .set({ url: next ?? '' })
           .where(eq(projectImports.project_id, id)),
+    }
+}
+
+/** The addresses of mirrors; without one, a mirror is off until it is set again. */
+async function* mirrorValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db
+      .select()
+      .from(mirrors)
+      .where(and(gt(mirrors.id, after), isNotNull(mirrors.sealed_url)))
+      .orderBy(mirrors.id)
+      .limit(BATCH)
+  for await (const { id, project_id, sealed_url } of inBatches(read, (row) => row.id))
+    yield {
+      of: `address of mirror ${id} of project ${project_id}`,
+      sealed: sealed_url as string,
+      purpose: mirrorPurpose(project_id),
+      replace: (tx, next) =>
+        tx
+          .update(mirrors)
+          .set({ sealed_url: next, ...(next === null && { enabled: false }) })
+          .where(eq(mirrors.id, id)),
     }
 }
 

@@ -23,10 +23,11 @@ import { createCommit, type NewCommit } from '../repository/commits/create.js'
 import { recordArchive } from './archives/import.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { readImportUrl, recordImport } from './import.js'
+import { type PullMirrorAttributes, type PullMirrorChange, readPullMirror, withoutCredentials, writePullMirror } from './mirrors/follow.js'
 import { cancelReservation, endReservation, lockReservation, reserveProject } from './reservations.js'
 import { readTemplate, recordTemplate, type TemplateChoice } from './template.js'
 
-export interface NewProject extends ProjectAttributes, TemplateChoice {
+export interface NewProject extends ProjectAttributes, TemplateChoice, PullMirrorAttributes {
   name?: string | undefined
   path?: string | undefined
   namespace_id?: number | undefined
@@ -56,7 +57,11 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
     template: template?.id ?? null,
   }
   const id = await reserveProject(ctx, planned.storage)
-  const insert = () => ctx.db.transaction((tx) => insertProject(ctx, tx, caller, id, planned))
+  const insert = async () => {
+    const followed = given.mirror ? given : { ...given, import_url: undefined }
+    const pull = await readPullMirror(ctx, caller, { id, import_url: null }, followed)
+    return ctx.db.transaction((tx) => insertProject(ctx, tx, caller, id, { ...planned, pull }))
+  }
   await unlessUniqueViolation(insert, takenError).catch(async (error: unknown) => {
     await cancelReservation(ctx, id)
     throw error
@@ -83,11 +88,13 @@ interface PlannedProject {
   importUrl: string | null
   /** The id of the project whose files it begins with. */
   template: number | null
+  /** What it follows. */
+  pull?: PullMirrorChange | null
 }
 
 /** Inserts a project with a reserved id and everything that belongs to it, and creates its repository. */
 async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id: number, planned: PlannedProject): Promise<void> {
-  const { given, settings, target, name, path, branch, storage, importUrl, template } = planned
+  const { given, settings, target, name, path, branch, storage, importUrl, template, pull } = planned
   const now = ctx.now()
   // read again with a lock: the group may be deleted, renamed or made less visible concurrently (SEC-132)
   const [, namespace] = await settleAll([lockReservation(tx, id), lockNamespace(tx, target.id)])
@@ -108,6 +115,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
       visibility,
       storage,
       default_branch: branch,
+      import_url: importUrl === null ? null : withoutCredentials(importUrl),
       import_status: importUrl === null && !given.archive && template === null ? 'none' : 'scheduled',
       created_at: now,
       updated_at: now,
@@ -130,6 +138,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
     recordEvent(tx, event),
     given.archive && recordArchive(ctx, tx, id, given.archive),
     importUrl !== null && recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: branchOf }),
+    pull && writePullMirror(ctx, tx, { id, name: `${namespace.full_path}/${path}` }, pull),
     template !== null && recordTemplate(tx, { project: id, template, user: caller.user.id }),
     // before the transaction commits, so that every project row has a repository
     ctx.git.create({ storage, id, kind: 'project' }, branch),

@@ -8,7 +8,7 @@ import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { inIds } from '../../db/conditions.js'
 import { decoded } from '../../db/decoded.js'
-import { namespaces, notificationSettings, projects, users } from '../../db/schema/index.js'
+import { mirrors, namespaces, notificationSettings, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { NotificationLevel } from '../../rules/notifications.js'
@@ -40,6 +40,8 @@ export interface ProjectRecord extends BasicProjectRecord {
   group_notified: NotificationLevel | null
   /** Number of the caller's open confidential issues; unused for callers who see all of them. */
   own_confidential: number
+  /** What it follows; null when that is nothing (PM-20). */
+  pull: { user_id: number | null; trigger_builds: boolean; only_protected_branches: boolean; overwrites_diverged: boolean } | null
   /** The source of a fork, if the caller may see it. */
   forked_from: BasicProjectRecord | null
 }
@@ -81,6 +83,10 @@ const shares = sql<
 const ownConfidential = sql<number>`case when ${projects.open_confidential_issues_count} = 0 then 0 else (select count(*) from issues i
   where i.project_id = ${projects.id} and i.confidential and i.state = 'opened' and (i.author_id = ${user} or i.assignee_id = ${user})) end`
 
+const pull = sql<ProjectRecord['pull']>`case when ${projects.mirror} then (select jsonb_build_object('user_id', m.user_id,
+  'trigger_builds', m.trigger_builds, 'only_protected_branches', m.only_protected_branches, 'overwrites_diverged', m.overwrites_diverged)
+  from ${mirrors} m where m.project_id = ${projects.id} and m.direction = 'pull') end`
+
 const source = alias(projects, 'source')
 const sourceNamespace = alias(namespaces, 'source_namespace')
 
@@ -90,7 +96,7 @@ const sourceNamespace = alias(namespaces, 'source_namespace')
  */
 const recordKey = sql<string>`row(${projects.id}, ${projects}.xmin, ${namespaces}.xmin,
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
-  ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, source.xmin, source_namespace.xmin)::text`
+  ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, ${pull}, source.xmin, source_namespace.xmin)::text`
 
 /** Selects projects with these columns. */
 const joined = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, viewerKind: ViewerKind, columns: Columns, where: SQL) =>
@@ -124,6 +130,7 @@ const selectProjects = statement('project records', (db, { viewerKind, keyed }: 
     group: decoded(group, Number),
     notified,
     group_notified: groupNotified,
+    pull,
     shared: decoded(shared, Number),
     source,
     sourceNamespace,

@@ -17,9 +17,11 @@ import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, takenError } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
+import { type PullMirrorAttributes, readPullMirror, writePullMirror } from './mirrors/follow.js'
+import { mirrored } from './mirrors/mirrors.js'
 import { requestMove } from './storage-moves.js'
 
-export interface ProjectChange extends ProjectAttributes {
+export interface ProjectChange extends ProjectAttributes, PullMirrorAttributes {
   name?: string | undefined
   path?: string | undefined
   default_branch?: string | undefined
@@ -40,6 +42,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   if (branch !== undefined && branch !== project.default_branch && !(await repositoryOf(ctx, project).ref(`refs/heads/${branch}`))) {
     throw invalidRecord({ base: [`Could not set the default branch. Do you have a branch named '${branch}' in your repository?`] })
   }
+  const pull = await readPullMirror(ctx, caller, project, given)
   const name = given.name ?? project.name
   const path = given.path ?? project.path
   const moved = path !== project.path
@@ -64,6 +67,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
             changes: { visibility: [visibilityName(project.visibility), visibilityName(level)] },
           })
         if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
+        if (pull) await writePullMirror(ctx, tx, mirrored(subject), pull)
         if (storage !== undefined) await requestMove(ctx, tx, project, storage)
         if (moved) await moveRoute(tx, project.id, `${namespace.full_path}/${project.path}`, `${namespace.full_path}/${path}`)
       }),

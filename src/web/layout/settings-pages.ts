@@ -25,6 +25,7 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
         ['-/deploy_tokens', 'Deploy tokens', 'code'],
         ['-/settings/access_tokens', 'Access tokens', 'key'],
       ),
+      ...pages(can('manage_mirrors'), ['-/settings/mirrors', 'Mirrors', 'refresh-cw']),
     ],
   ],
   [

@@ -23,11 +23,12 @@ export async function recordIntent(ctx: Context, { projectId, actorId, door, mov
         project_id: projectId,
         actor_id: actorId,
         origin: door,
-        updates: moves.map(({ ref, old, new: to, skip_ci, ci_variables }) => ({
+        updates: moves.map(({ ref, old, new: to, skip_ci, without_ci, ci_variables }) => ({
           ref,
           old,
           new: to,
           ...(skip_ci && { skip_ci }),
+          ...(without_ci && { without_ci }),
           ...(ci_variables !== undefined && { ci_variables }),
         })),
         merge,

@@ -29,6 +29,7 @@ import {
 import { groupHooks, projectHooks } from './hooks.js'
 import { jobTokens } from './job-tokens.js'
 import { groupMembers, projectMembers } from './members.js'
+import { mirrors } from './mirrors.js'
 import { newGroupForm, newGroupPage, newProjectForm, newProjectPage } from './new.js'
 import { advancedPage } from './project/advanced.js'
 import {
@@ -71,6 +72,7 @@ export const settings: readonly (Page | Form)[] = [
   deployKeyChange,
   deployKeyRemoval,
   deployKeyEnabling,
+  ...mirrors,
   ...projectDeployTokens,
   ...groupDeployTokens,
   ...projectAccessTokens,
