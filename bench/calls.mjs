@@ -1020,6 +1020,7 @@ const WRITES = {
   'POST /todos/:id/mark_as_done': async (k) => ({ fill: { id: (await k.post(`${ISSUE}/todo`, undefined, await newIssue(k))).id } }),
   'POST /todos/mark_as_done': () => ({}),
   'POST /projects/:id/wikis': ({ n }) => ({ body: { title: `call ${n}`, content: 'a' } }),
+  'POST /projects/:id/wikis/attachments': ({ n }) => ({ file: `the content of file ${n}` }),
   'PUT /projects/:id/wikis/:slug': ({ n }) => ({ body: { content: `# Home ${n}` }, alone: true }),
   'DELETE /projects/:id/wikis/:slug': async ({ post, n }) => ({
     fill: { slug: (await post('/projects/:id/wikis', { title: `gone ${n}`, content: 'a' })).slug },

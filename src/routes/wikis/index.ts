@@ -1,16 +1,24 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
-import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '../../entities/content/wiki-page.js'
+import {
+  presentWikiAttachment,
+  presentWikiPage,
+  presentWikiPageBasic,
+  WikiAttachment,
+  WikiPage,
+  WikiPageBasic,
+} from '../../entities/content/wiki-page.js'
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
+import { bool, file, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
 import { FORMATS } from '../../rules/wiki-page.js'
+import { attachToWiki } from '../../services/content/wiki-attachments.js'
 import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/content/wikis.js'
 
 const path = '/projects/:id/wikis'
 const named = { slug: z.string() }
 
-/** Wikis (WK-1 to WK-5). */
+/** Wikis (WK-1 to WK-6). */
 export const wikis = [
   endpoint({
     method: 'GET',
@@ -42,6 +50,17 @@ export const wikis = [
     input: z.object({ title: documented.wikiTitle(), content: str(), format: orDefault(oneOf(FORMATS), 'markdown'), message: opt(str()) }),
     output: WikiPage,
     handler: async ({ ctx, caller, subject, input }) => presentWikiPage(await createWikiPage(ctx, subject, caller, input)),
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${path}/attachments`,
+    summary: 'Add a file to a wiki',
+    description: 'The answer has the Markdown that shows it on a page, or links to it.',
+    access: onProjectSignedIn('write_wiki'),
+    input: z.object({ file: file(), branch: opt(str()) }),
+    output: WikiAttachment,
+    largeBody: true,
+    handler: async ({ ctx, caller, subject, input }) => presentWikiAttachment(await attachToWiki(ctx, subject, caller, input)),
   }),
   endpoint({
     method: 'PUT',

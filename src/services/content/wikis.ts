@@ -230,25 +230,42 @@ export async function deleteWikiPage(ctx: Context, { project }: ProjectSubject, 
 
 const MAX_MESSAGE = 1_000_000
 
-/**
- * Makes one commit by the caller on the wiki's branch. `change` computes the changes from the current pages, and is
- * called again if the branch has moved meanwhile. Without changes there is no commit.
- */
-async function commitPages(
+const commitPages = (
   ctx: Context,
   project: Project,
   caller: SignedIn,
   message: string,
   change: (pages: PageFile[]) => Change[],
-): Promise<void> {
+): Promise<string | null> => commitToWiki(ctx, project, caller, { message, change })
+
+interface WikiCommit {
+  message: string
+  /** Another branch than that of the pages. */
+  branch?: string | undefined
+  change(pages: PageFile[]): Change[]
+}
+
+/**
+ * Makes one commit by the caller on the wiki's branch, and returns its name; null if there is no such branch. `change`
+ * computes the changes from the current pages, and is called again if the branch has moved meanwhile. Without changes
+ * there is no commit.
+ */
+export async function commitToWiki(
+  ctx: Context,
+  project: Project,
+  caller: SignedIn,
+  { message, branch, change }: WikiCommit,
+): Promise<string | null> {
   if (lengthOf(message) > MAX_MESSAGE) throw refused('The commit message is too long')
   if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
   const repository = wikiOf(ctx, project)
-  await ctx.process.mutex.run(`wiki ${project.id}`, async () => {
+  const used = await ctx.process.mutex.run(`wiki ${project.id}`, async () => {
     for (let attempt = 1; ; attempt++) {
-      const { name, head } = await branchOf(ctx, repository)
+      const own = await branchOf(ctx, repository)
+      const { name, head } = !branch || branch === own.name ? own : { name: branch, head: await repository.ref(`refs/heads/${branch}`) }
+      if (name !== own.name && head === null) return null
       const changes = change(head ? await pagesAt(repository, head) : [])
-      if (changes.length === 0) return
+      if (changes.length === 0) return name
       const adding = changes.reduce((sum, one) => sum + ('content' in one && one.content ? one.content.length : 0), 0)
       if (changes.some(({ action }) => action !== 'delete')) await checkQuota(ctx, repository, adding)
       const signature = signatureOf(ctx, caller)
@@ -260,7 +277,7 @@ async function commitPages(
       try {
         await repository.updateRefs([move])
         await confirmWikiMoves(ctx.db, recorded, [move])
-        break
+        return name
       } catch (error) {
         if (!(error instanceof RefChanged)) throw error
         await confirmWikiMoves(ctx.db, recorded, [])
@@ -271,6 +288,7 @@ async function commitPages(
   // the commit has no row that would make a deletion of the project wait, so this fails if the project is gone
   await lockSource(ctx.db.write, { kind: 'project', id: project.id })
   maintainWikiSoon(ctx, project)
+  return used
 }
 
 /** Delays maintenance after a write, so that a burst of writes causes one run. */

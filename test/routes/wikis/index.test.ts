@@ -248,4 +248,27 @@ describe('pages and Git (WK-8, GH-3)', () => {
     await t.api('post', `${own.path}/wikis`, people.developer).send({ title: 'Second', content: 'x' }).expect(201)
     expect((await t.api('get', `${own.path}/wikis`, people.developer).expect(200)).body).toHaveLength(2)
   })
+
+  it('get files, each in a folder of its own, and the Markdown that shows them (WK-6)', async () => {
+    const own = await aProject(t.ctx, { developer: people.developer, reporter: people.reporter })
+    const attach = (name: string, branch?: string, caller = people.developer) => {
+      const call = t.api('post', `${own.path}/wikis/attachments`, caller).attach('file', Buffer.from(name), name)
+      return branch === undefined ? call : call.field('branch', branch)
+    }
+    const { body } = await attach('a b.png').expect(201)
+    expect(body).toEqual({
+      file_name: 'a_b.png',
+      file_path: expect.stringMatching(/^uploads\/[0-9a-f]{32}\/a_b\.png$/),
+      branch: 'main',
+      link: { url: body.file_path, markdown: `![a_b](${body.file_path})` },
+    })
+    expect((await attach('notes.txt', 'main').expect(201)).body.link.markdown).toMatch(/^\[notes\.txt\]\(uploads\//)
+    await attach('x.png', 'nowhere').expect(400, { message: 'You can only create or edit files when you are on a branch' })
+    await attach('x.png', undefined, people.reporter).expect(403)
+    await t.api('post', `${own.path}/wikis/attachments`, people.developer).expect(400, { error: 'file is missing' })
+    // files are no pages, and pages show them
+    await t.api('post', `${own.path}/wikis`, people.developer).send({ title: 'home', content: body.link.markdown }).expect(201)
+    expect((await t.api('get', `${own.path}/wikis`, people.developer).expect(200)).body).toMatchObject([{ slug: 'home' }])
+    expect(await gitOut(storedAt(own.id), 'show', `main:${body.file_path}`)).toBe('a b.png')
+  })
 })
