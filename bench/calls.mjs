@@ -266,6 +266,7 @@ const READS = {
   'GET /projects/:id/wikis': '',
   'GET /projects/:id/wikis/:slug': '',
   'GET /snippets': '',
+  'GET /snippets/all': '',
   'GET /snippets/public': '',
   'GET /snippets/:id': '',
   'GET /snippets/:id/raw': '',
@@ -303,6 +304,7 @@ const READS = {
   'GET /projects/:id/packages/:package_id': '',
   'GET /projects/:id/packages/:package_id/package_files': '',
   'GET /groups/:id/packages': '',
+  'GET /projects/:id/statistics': '',
   'GET /projects/:id/remote_mirrors': '',
   'GET /projects/:id/remote_mirrors/:mirror_id': '',
   // of a new project, which pulls from nowhere

@@ -172,6 +172,8 @@ interface ServingProcess {
   mutex: KeyedMutex
   /** Ref intents of this process: refs are moving, or the move was interrupted and recovery must resolve the intent. */
   intents: Map<number, 'moving' | 'abandoned'>
+  /** Fetches by project that are not written yet. */
+  fetches: Map<number, number>
   /** Fires when the service stops: long work stops, and the next process that claims its job starts it again. */
   stopping: AbortSignal
 }

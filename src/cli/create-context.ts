@@ -137,7 +137,7 @@ export async function createContext(
     },
     access: createAccessState(config, db, systemSource.now, settings.limits),
     cpu: openCpu(parts, programs, shared),
-    process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), stopping: stop.signal },
+    process: { workers, mutex: new KeyedMutex(exclusion), intents: new Map(), fetches: new Map(), stopping: stop.signal },
     encryption,
     monitoring: { metrics, errors: new ErrorTracker({ caches: { settings } as Context['caches'], encryption, log, now: source.now }) },
     log,

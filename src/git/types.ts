@@ -240,12 +240,13 @@ export interface GrepChunk {
 
 /** A file action of the commits API, normalised by the service (C-38) and with validated paths (SEC-92, SEC-93). */
 export type Change =
-  | { action: 'create'; path: string; content: Buffer; executable?: boolean }
+  /** `overFiles`: a file where the path needs a directory gives way to it. */
+  | { action: 'create'; path: string; content: Buffer; executable?: boolean; overFiles?: boolean }
   /** Keeps the file's content if `content` is absent. */
   | { action: 'update'; path: string; content?: Buffer; executable?: boolean }
   | { action: 'delete'; path: string }
   /** Keeps the file's content if `content` is absent. */
-  | { action: 'move'; from: string; path: string; content?: Buffer }
+  | { action: 'move'; from: string; path: string; content?: Buffer; overFiles?: boolean }
   /** Replaces a file by an object that the repository has. */
   | { action: 'replace'; path: string; mode: string; oid: Oid }
   /** Sets the commit that a submodule points at. */
@@ -628,7 +629,8 @@ export interface GitRepository {
   /** The changes between two commits as a stream; see `PatchKind`. */
   patch(options: PatchOptions): Promise<Readable>
   advertise(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
-  uploadPack(request: TransportRequest): Promise<void>
+  /** Returns whether objects were asked for, and not only refs. */
+  uploadPack(request: TransportRequest): Promise<boolean>
   /** Serves `git archive --remote`. */
   uploadArchive(request: TransportRequest): Promise<void>
   receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>

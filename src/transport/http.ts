@@ -11,6 +11,7 @@ import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { MINIMUM_RATE, type MinimumRate, watchRate } from '../lib/async/minimum-rate.js'
 import { sentStatus } from '../lib/sent-status.js'
 import { asUnavailable } from '../lib/unavailable.js'
+import { countFetch } from '../services/projects/fetch-statistics.js'
 import { type Admission, admit, type GitAccessRequest, type GitRefusal, isRefusal } from './admission.js'
 import { clientNetwork, PROTOCOL_ERROR } from './clients.js'
 import { gitCaller } from './credentials.js'
@@ -185,8 +186,10 @@ async function stream({ ctx, minimumRate, buffered }: TransportOptions, call: Ca
   const unwatch = advertises ? null : watchRate(request.raw, minimumRate, onSlow)
   try {
     if (body === null) await repository.advertise(service, shared)
-    else if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
-    else await push(ctx, admitted, { ...shared, body }, { log: request.log, ip: request.ip, bytes })
+    else if (service === 'git-upload-pack') {
+      const fetched = await repository.uploadPack({ ...shared, body })
+      if (fetched && admitted.key?.kind === 'project') countFetch(ctx, admitted.key.id)
+    } else await push(ctx, admitted, { ...shared, body }, { log: request.log, ip: request.ip, bytes })
     await out.delivered()
   } catch (error) {
     if (timedOut) refuseSlow(reply)

@@ -76,6 +76,7 @@ const FROM: [ProjectAbility, number][] = [
   ['download_code', 20],
   ['read_package', 20],
   ['create_package', 30],
+  ['read_fetches', 30],
   ['destroy_package', 40],
   ['comment_on_commit', 20],
   ['fork', 20],

@@ -67,6 +67,7 @@ export const MATRIX: Record<string, Rows> = {
   ...each(
     [
       'push_code',
+      'read_fetches',
       'create_branch',
       'create_tag',
       'manage_release',

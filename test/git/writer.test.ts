@@ -177,6 +177,21 @@ describe('draftCommit', () => {
     }
   })
 
+  it('a file gives way to a directory of its name where that is wanted, a link never (C-34)', async () => {
+    const directory = await repository()
+    const content = Buffer.from('x')
+    const over = { content, overFiles: true }
+    const first = committed(await draft(directory, [file('a'), file('b'), file('other')]))
+    const changes: Change[] = [
+      { action: 'create', path: 'a/b/c', ...over },
+      { action: 'move', from: 'b', path: 'b/b', overFiles: true },
+      { action: 'move', from: 'a/b/c', path: 'other/c', ...over },
+    ]
+    const second = committed(await draft(directory, changes, { parents: [first.commit] }))
+    expect(git(directory, ['ls-tree', '-r', '--name-only', second.commit])).toBe('b/b\nother/c\n')
+    git(directory, ['fsck', '--strict', '--full', second.commit])
+  })
+
   it('one bad change of 1,000 leaves nothing behind (C-19, SEC-95)', async () => {
     const directory = await repository()
     const changes = Array.from({ length: 999 }, (_, i) => file(`d${i % 10}/f${i}`))

@@ -42,6 +42,8 @@ export const PROJECT_ROLES = {
   ],
   developer: [
     'push_code',
+    // how often it is fetched
+    'read_fetches',
     'create_branch',
     'create_tag',
     'create_commit_status',

@@ -281,6 +281,19 @@ export const projectLanguages = pgTable(
   (t) => [index('project_languages_names_idx').using('gin', t.names)],
 )
 
+/** How often the repository was fetched over HTTP, by day in UTC (RX-10). */
+export const projectFetches = pgTable(
+  'project_fetches',
+  {
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    day: date({ mode: 'string' }).notNull(),
+    fetches: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.project_id, t.day] })],
+)
+
 /** Unfinished imports; each has a job until the import is `finished` or `failed` (OT-10). */
 export const projectImports = pgTable('project_imports', {
   project_id: ref()

@@ -41,18 +41,18 @@ const presentState = (mirror: Mirror) => ({
   update_status: mirror.update_status,
 })
 
-export const presentRemoteMirror = (mirror: Mirror): z.infer<typeof RemoteMirror> => ({
-  ...presentState(mirror),
-  enabled: mirror.enabled,
-  only_protected_branches: mirror.only_protected_branches,
-  keep_divergent_refs: !mirror.overwrites_diverged,
-  auth_method: 'password',
-})
+export const presentRemoteMirror = (mirror: Mirror): z.infer<typeof RemoteMirror> =>
+  Object.assign(presentState(mirror), {
+    enabled: mirror.enabled,
+    only_protected_branches: mirror.only_protected_branches,
+    keep_divergent_refs: !mirror.overwrites_diverged,
+    auth_method: 'password' as const,
+  })
 
-export const presentPullMirror = (mirror: Mirror): z.infer<typeof PullMirror> => ({
-  ...presentState(mirror),
-  enabled: mirror.enabled,
-  mirror_trigger_builds: mirror.trigger_builds,
-  only_mirror_protected_branches: mirror.only_protected_branches,
-  mirror_overwrites_diverged_branches: mirror.overwrites_diverged,
-})
+export const presentPullMirror = (mirror: Mirror): z.infer<typeof PullMirror> =>
+  Object.assign(presentState(mirror), {
+    enabled: mirror.enabled,
+    mirror_trigger_builds: mirror.trigger_builds,
+    only_mirror_protected_branches: mirror.only_protected_branches,
+    mirror_overwrites_diverged_branches: mirror.overwrites_diverged,
+  })

@@ -365,3 +365,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
         : undefined,
   })
 }
+
+/** How often a project is fetched (RX-10). */
+export const ProjectStatistics = z
+  .strictObject({ fetches: z.strictObject({ total: z.int(), days: z.array(z.strictObject({ count: z.int(), date: z.iso.date() })) }) })
+  .meta({ id: 'ProjectStatistics', description: 'How often a project was fetched in the last 30 days.' })

@@ -67,7 +67,7 @@ class WorkingTree {
   async apply(change: Change) {
     switch (change.action) {
       case 'create':
-        return this.#add(change.path, { mode: change.executable ? '100755' : '100644', content: change.content })
+        return this.#add(change.path, { mode: change.executable ? '100755' : '100644', content: change.content }, change.overFiles)
       case 'update': {
         const { entry } = await this.#file(change.path)
         if (change.content) entry.content = change.content
@@ -79,8 +79,12 @@ class WorkingTree {
       case 'move': {
         const { entry } = change.content ? await this.#file(change.from) : await this.#leaf(change.from)
         const content = change.content ?? entry.content
-        await this.#add(change.path, { mode: entry.mode, oid: entry.oid, ...(content && { content }) })
-        return this.#remove(change.from)
+        const file = { mode: entry.mode, oid: entry.oid, ...(content && { content }) }
+        // below itself: it gives way first
+        const isBelow = change.overFiles && change.path.startsWith(`${change.from}/`)
+        if (isBelow) await this.#remove(change.from)
+        await this.#add(change.path, file, change.overFiles)
+        return isBelow ? undefined : this.#remove(change.from)
       }
       case 'replace': {
         const { entry } = await this.#leaf(change.path)
@@ -119,12 +123,12 @@ class WorkingTree {
     return { entries, stored: { oid, content: object.content } }
   }
 
-  async #add(path: string, file: { mode: string; oid?: Oid; content?: Buffer }) {
+  async #add(path: string, file: { mode: string; oid?: Oid; content?: Buffer }, overFiles = false) {
     const { name, parents } = split(path)
     let directory = this.#root
     for (const part of parents) {
       let entry = directory.entries.get(part)
-      if (!entry) {
+      if (!entry || (overFiles && isFile(entry))) {
         entry = { mode: '40000', name: part, oid: '', directory: { entries: new Map() } }
         directory.entries.set(part, entry)
       }
@@ -180,6 +184,9 @@ class WorkingTree {
     return entry.directory
   }
 }
+
+/** A file, and neither a link nor a submodule. */
+const isFile = ({ mode }: Entry) => mode === '100644' || mode === '100755'
 
 function split(path: string) {
   const parents = path.split('/').map((part) => bytesOfPath(part).toString('latin1'))

@@ -97,16 +97,23 @@ export class Transport {
   }
 
   /** In protocol 2, `ls-refs` is answered without a git process if possible; fetches run git. */
-  async uploadPack(directory: string, request: TransportRequest, peel: Peel) {
+  async uploadPack(directory: string, request: TransportRequest, peel: Peel): Promise<boolean> {
     const hidden = await this.#existing(directory, request.hiddenRefs)
-    if (request.duplex || versionFor(request.protocol, hidden) !== 2) return this.#runUploadPack(directory, request, hidden)
+    if (request.duplex || versionFor(request.protocol, hidden) !== 2) {
+      await this.#runUploadPack(directory, request, hidden)
+      return true
+    }
     const { request: lsRefs, body } = await readLsRefs(request.body)
     if (lsRefs) {
       if (presence(directory) !== 'readable') throw new RepositoryMissing()
       const answer = await answerLsRefs(new RefStore(directory, this.packed), lsRefs, peel)
-      if (answer) return writeChunks(answer, request.out, this.limits.stall)
+      if (answer) {
+        await writeChunks(answer, request.out, this.limits.stall)
+        return false
+      }
     }
-    return this.#runUploadPack(directory, { ...request, body }, hidden)
+    await this.#runUploadPack(directory, { ...request, body }, hidden)
+    return !lsRefs
   }
 
   /** Those of the prefixes below which there are refs. */

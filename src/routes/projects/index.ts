@@ -4,7 +4,7 @@ import { admin, anyone, onProjectOrDeleted, onProjectOrDeletedSignedIn, onProjec
 import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { FEATURE_LEVELS } from '../../entities/groups/levels.js'
-import { Project, presentProject, withLicense } from '../../entities/projects/project.js'
+import { Project, ProjectStatistics, presentProject, withLicense } from '../../entities/projects/project.js'
 import { notFound, refused } from '../../failures.js'
 import * as documented from '../../http/documented.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
@@ -17,6 +17,7 @@ import { attributesFor } from '../../services/core/custom-attributes.js'
 import { getUser, getUserNamed } from '../../services/identity/users.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
 import { deleteProject, restoreProject } from '../../services/projects/deletion.js'
+import { getFetchStatistics } from '../../services/projects/fetch-statistics.js'
 import { loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { setArchived, setStar, updateProject } from '../../services/projects/update.js'
@@ -198,6 +199,15 @@ export const projects = [
       await requestHousekeeping(ctx, subject.project.id)
       return new Answer(201)
     },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/statistics',
+    summary: 'Count the fetches of a project in the last 30 days',
+    description: 'Over HTTP; a day without any is left out.',
+    access: onProjectSignedIn('read_fetches'),
+    output: ProjectStatistics,
+    handler: async ({ ctx, subject }) => ({ fetches: await getFetchStatistics(ctx, subject) }),
   }),
   endpoint({
     method: 'GET',

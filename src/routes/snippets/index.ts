@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
+import { admin, anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import * as documented from '../../http/documented.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, documentedWith, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
+import { clearable, datetime, documentedWith, idPaging, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
 import { shownWith } from '../../http/wire.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
 import {
@@ -11,6 +11,7 @@ import {
   deleteSnippet,
   getProjectSnippet,
   getSnippet,
+  listAllSnippets,
   listOwnSnippets,
   listProjectSnippets,
   listPublicSnippets,
@@ -72,6 +73,15 @@ export const snippets = [
     output: z.array(Snippet),
     handler: async ({ ctx, caller, input, view }) =>
       pageOf(await listPublicSnippets(ctx, caller, input), input, (item) => presentSnippet(item, view)),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/snippets/all',
+    summary: 'List all snippets, also those of projects; administrators only',
+    access: admin,
+    input: z.object({ created_after: opt(datetime()), created_before: opt(datetime()), ...paging }),
+    output: z.array(Snippet),
+    handler: async ({ ctx, caller, input, view }) => pageOf(await listAllSnippets(ctx, caller, input), input, (item) => presentSnippet(item, view)),
   }),
   endpoint({
     method: 'GET',

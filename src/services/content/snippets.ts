@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import { seesInProject, seesPersonal } from '../../access/snippets.js'
@@ -43,7 +43,7 @@ const visibleInProject = (viewerKind: ViewerKind): SQL => {
 }
 
 interface Shape {
-  of: 'author' | 'public' | 'personal' | 'project'
+  of: 'author' | 'public' | 'personal' | 'project' | 'all'
   /** Decides which snippets of a project are visible; members see all. */
   viewerKind: ViewerKind | 'member'
   filters: FilterNames<SnippetFilter>[]
@@ -52,16 +52,20 @@ interface Shape {
 /** The filters of lists of snippets; `id` selects a single one. */
 export interface SnippetFilter extends Paging, Keyset {
   id?: number | undefined
+  created_after?: Date | undefined
+  created_before?: Date | undefined
 }
 
 const FILTERS = {
   id: { where: (id) => eq(snippets.id, id), value: ({ id }) => id },
+  created_after: { where: (time) => gte(snippets.created_at, time), value: ({ created_after }) => created_after?.toISOString() },
+  created_before: { where: (time) => lte(snippets.created_at, time), value: ({ created_before }) => created_before?.toISOString() },
   ...rowFilters(snippets.id),
 } satisfies Filters<SnippetFilter, FilterNames<SnippetFilter>>
 
 const conditions = ({ of, viewerKind, filters }: Shape) =>
   and(
-    of === 'project' ? eq(snippets.project_id, sql.placeholder('project')) : isNull(snippets.project_id),
+    of === 'project' ? eq(snippets.project_id, sql.placeholder('project')) : of === 'all' ? undefined : isNull(snippets.project_id),
     of === 'author' ? eq(snippets.author_id, sql.placeholder('user')) : undefined,
     of === 'public' ? sql`${snippets.visibility} = 20` : undefined,
     of === 'project' && viewerKind !== 'member' ? visibleInProject(viewerKind) : undefined,
@@ -108,6 +112,10 @@ export const listOwnSnippets = (ctx: Context, { user }: SignedIn, filter: Snippe
 /** All public personal snippets (SN-2). */
 export const listPublicSnippets = (ctx: Context, { user }: SignedIn, filter: SnippetFilter) =>
   listPage(ctx, { of: 'public', viewerKind: 'member', user: user.id }, filter)
+
+/** All snippets, personal ones and those of projects, for administrators (RX-9). */
+export const listAllSnippets = (ctx: Context, { user }: SignedIn, filter: SnippetFilter) =>
+  listPage(ctx, { of: 'all', viewerKind: 'member', user: user.id }, filter)
 
 /** The snippets of a project that the caller sees (SN-8, SN-12). */
 export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, filter: SnippetFilter) =>

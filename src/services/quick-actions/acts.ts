@@ -1,3 +1,4 @@
+import type { IssueSubject } from '../../access/issues.js'
 import { fullPathOf } from '../../access/rules.js'
 import { dayOf } from '../../lib/text/day.js'
 import { mainEmojiName } from '../../lib/text/emoji.js'
@@ -5,6 +6,7 @@ import { humanDuration, parseDuration } from '../../rules/duration.js'
 import { resolveIssues } from '../activity/referenced-issues.js'
 import { finishTodos, hasPendingTodo } from '../activity/todos.js'
 import { findVisibleProject } from '../identity/acting-users.js'
+import { linkIssues, listLinks, unlinkIssues } from '../issuables/issues/links.js'
 import { moveIssue } from '../issuables/issues/move.js'
 import { addIssueTodo, subscribeToIssue } from '../issuables/issues/participation.js'
 import { closeAsDuplicate } from '../issuables/issues/update.js'
@@ -17,7 +19,7 @@ import { addSpentTime, resetEstimate, resetSpentTime, setEstimate } from '../iss
 import { toggleAward } from '../notes/award-emoji.js'
 import { aboutIssue, aboutMergeRequest } from '../notes/noteables.js'
 import { referenceIn } from './arguments.js'
-import { type ActionTarget, type CommandDefinition, type Effect, has, nounOf, rowOf, updates } from './target.js'
+import { type Acting, type ActionTarget, type CommandDefinition, type Effect, has, nounOf, rowOf, updates } from './target.js'
 
 /** An effect that always can be done, apart from what the service refuses. */
 const doing = (shown: Effect['shown'], message: string, work: () => Promise<unknown>): Effect => ({
@@ -49,6 +51,24 @@ const onRequest = (names: [string, ...string[]], may: (target: ActionTarget) => 
   existing: true,
   may,
   plan,
+})
+
+/** A command about another issue, which the caller must see. */
+const linking = (
+  name: 'relate' | 'unlink',
+  plan: (acting: Acting, issue: IssueSubject, other: IssueSubject, argument: string) => Promise<Effect | null>,
+): CommandDefinition => ({
+  names: [name],
+  on: 'Issue',
+  existing: true,
+  argument: 'required',
+  may: (target) => has(target, 'manage_issue'),
+  async plan(acting, argument) {
+    const { ctx, caller, target } = acting
+    const reference = await referenceIn(acting, argument)
+    const [other] = reference?.kind === 'issue' ? await resolveIssues(ctx, caller, target.project, [reference]) : []
+    return target.issue && other ? plan(acting, target.issue, other, argument) : null
+  },
 })
 
 /** Commands that do what an endpoint of its own does (QA-12 to QA-18). */
@@ -168,6 +188,13 @@ export const ACTS: CommandDefinition[] = [
       )
     },
   },
+  linking('relate', async ({ ctx, caller }, issue, other, argument) =>
+    doing({}, `Marked this issue as related to ${argument}.`, () => linkIssues(ctx, caller, issue, other)),
+  ),
+  linking('unlink', async ({ ctx, caller }, issue, other, argument) => {
+    const found = (await listLinks(ctx, caller, issue.issue.id)).find((each) => each.issue.issue.id === other.issue.id)
+    return found ? doing({}, `Removed the link with ${argument}.`, () => unlinkIssues(ctx, caller, issue, found.link.id)) : null
+  }),
   {
     names: ['move'],
     on: 'Issue',

@@ -531,7 +531,6 @@ describe('POST /projects/:id/repository/commits', () => {
     ],
     ['C-42 without history C-22 decides', one({ action: 'delete', file_path: 'none', last_commit_id: 'x' }), MISSING],
     ['C-35 the first bad action', { branch: 'work', actions: [create('n'), create('a.txt'), { action: 'chmod' }] }, EXISTS],
-    ['C-34 a file as directory', one(create('a.txt/n')), invalid('a.txt/n')],
     ['SEC-99 a link as directory', one(create('link/n')), invalid('link/n')],
     ['C-34 an empty part', one(create('dir//n')), invalid('dir//n')],
     ['SEC-92 a trailing slash', one(create('n/')), invalid('n/')],

@@ -226,7 +226,6 @@ describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () =>
     ['no such file', 'put', 'none', base, { message: "A file with this name doesn't exist" }],
     ['no such file', 'delete', 'none', base, { message: "A file with this name doesn't exist" }],
     ['a directory', 'delete', 'docs', base, { message: "A file with this name doesn't exist" }],
-    ['a path below a file', 'post', 'run/x', base, { message: "invalid path: 'run/x'" }],
     ['a path below a link', 'post', 'link/x', base, { message: "invalid path: 'link/x'" }],
     ['an unknown branch', 'post', 'new', { ...base, branch: 'none' }, { message: 'You can only create or edit files when you are on a branch' }],
     [

@@ -285,4 +285,14 @@ describe('snippets of a project (SN-8 to SN-10, SN-12)', () => {
     for (let i = 0; i < 5; i++) await make('public')
     expect((await ask(1)).length).toBe((await ask(100)).length)
   })
+
+  it('administrators list them with those of all people, also by time (RX-9)', async () => {
+    const mine = await create({ visibility: 'private' })
+    const ofProject = await make('private')
+    const list = async (query: string) => ((await t.api('get', `/snippets/all${query}`, admin).expect(200)).body as Shown[]).map(({ id }) => id)
+    expect(await list('?per_page=2')).toEqual([ofProject.id, mine.id])
+    expect(await list(`?created_before=2020-01-01`)).toEqual([])
+    expect(await list(`?created_after=2020-01-01&per_page=1`)).toEqual([ofProject.id])
+    await t.api('get', '/snippets/all', author).expect(403)
+  })
 })

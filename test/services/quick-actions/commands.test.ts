@@ -309,6 +309,18 @@ describe('commands on issues', () => {
     expect(await systemNotes(issue.path, visitor)).toEqual(['closed as a duplicate of another issue'])
   })
 
+  it('link an issue with another one, and remove the link (QA-20)', async () => {
+    const place = await aPlace()
+    const { owner } = place
+    const [issue, other] = [await anIssue(place), await anIssue(place)]
+    const links = async () => (await t.api('get', `${issue.path}/links`, owner).expect(200)).body.map(({ id }: { id: number }) => id)
+    expect(await command(issue.path, owner, `/relate #${other.iid}`)).toMatchObject({ summary: [`Marked this issue as related to #${other.iid}.`] })
+    expect(await links()).toEqual([other.id])
+    expect(await command(issue.path, owner, `/unlink #${other.iid}`)).toMatchObject({ summary: [`Removed the link with #${other.iid}.`] })
+    expect(await links()).toEqual([])
+    expect(await command(issue.path, owner, '/relate #999')).not.toMatchObject({ summary: [expect.stringContaining('Marked')] })
+  })
+
   it('move an issue, after everything else (QA-16)', async () => {
     const place = await aPlace()
     const { owner } = place

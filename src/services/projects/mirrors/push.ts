@@ -66,7 +66,7 @@ interface Wishes {
  * if the default branch has what they point at, so that nothing gets lost that is only there.
  */
 export async function plan(
-  repository: Pick<GitRepository, 'refs' | 'existingObjects' | 'isAncestor' | 'resolve'>,
+  repository: Pick<GitRepository, 'refs' | 'existingObjects' | 'isAncestor' | 'tag'>,
   { there, isWanted, overwrites, defaultBranch }: Wishes,
 ): Promise<{ refs: PushedRef[]; diverged: string[] }> {
   const here = [...(await repository.refs('refs/heads/')), ...(await repository.refs('refs/tags/'))]
@@ -91,7 +91,6 @@ export async function plan(
 }
 
 /** Whether a commit has all of what an object, such as a tag, points at. */
-async function isPart(repository: Pick<GitRepository, 'isAncestor' | 'resolve'>, oid: Oid, commit: Oid): Promise<boolean> {
-  const peeled = await repository.resolve(oid)
-  return peeled !== null && repository.isAncestor(peeled.commit, commit)
+async function isPart(repository: Pick<GitRepository, 'isAncestor' | 'tag'>, oid: Oid, commit: Oid): Promise<boolean> {
+  return repository.isAncestor((await repository.tag(oid))?.target ?? oid, commit)
 }

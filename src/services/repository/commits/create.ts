@@ -227,10 +227,12 @@ async function parseAction(action: ActionInput): Promise<Change | string> {
   const mode = stringOf(action['execute_filemode'])
   const executable = mode === 'true' || mode === 'false' ? { executable: mode === 'true' } : {}
   if (kind === 'delete') return { action: kind, path }
-  if (kind === 'move') return { action: kind, path, from, ...(content && { content }) }
+  // as `git add` does (C-34)
+  const overFiles = true
+  if (kind === 'move') return { action: kind, path, from, overFiles, ...(content && { content }) }
   if (kind === 'chmod') return 'executable' in executable ? { action: 'update', path, ...executable } : 'You must provide execute_filemode'
   if (!content) return 'You must provide content'
-  return { action: kind, path, content, ...executable }
+  return kind === 'create' ? { action: kind, path, content, overFiles, ...executable } : { action: kind, path, content, ...executable }
 }
 
 /** Decodes content: CRLF becomes LF in content sent as text (C-39). Null for invalid base64. */
