@@ -220,6 +220,7 @@ const READS = {
   'GET /projects/:id/merge_requests/:merge_request_iid/closes_issues': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/time_stats': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/commits': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/merge_ref': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/changes': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/diffs': '',
   'GET /projects/:id/merge_requests/:merge_request_iid/pipelines': '',

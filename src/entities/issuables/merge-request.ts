@@ -56,7 +56,21 @@ export const MergeRequest = z
     squash_on_merge: z.boolean(),
     allow_collaboration: z.boolean().optional(),
     discussion_locked: z.boolean().nullable(),
+    reference: z.string(),
     references: References,
+    detailed_merge_status: z.enum([
+      'unchecked',
+      'checking',
+      'conflict',
+      'need_rebase',
+      'not_open',
+      'draft_status',
+      'discussions_not_resolved',
+      'ci_must_pass',
+      'ci_still_running',
+      'requested_changes',
+      'mergeable',
+    ]),
     time_stats: TimeStats,
     task_completion_status: z.strictObject({ count: z.int(), completed_count: z.int() }),
   })
@@ -70,19 +84,6 @@ const single = {
   diff_refs: z.strictObject({ base_sha: z.string().nullable(), head_sha: z.string(), start_sha: z.string() }).nullable(),
   merge_error: z.string().nullable(),
   user: z.strictObject({ can_merge: z.boolean() }),
-  detailed_merge_status: z.enum([
-    'unchecked',
-    'checking',
-    'conflict',
-    'need_rebase',
-    'not_open',
-    'draft_status',
-    'discussions_not_resolved',
-    'ci_must_pass',
-    'ci_still_running',
-    'requested_changes',
-    'mergeable',
-  ]),
 }
 
 /** A merge request found by a search (S-27). */
@@ -164,7 +165,9 @@ export function presentMergeRequest(
     allow_collaboration: request.original_source_project_id === request.project_id ? undefined : request.allow_collaboration,
     discussion_locked: request.discussion_locked,
     web_url: urlOf(record, view),
+    reference: `!${request.iid}`,
     references: presentReferences(path, `!${request.iid}`, from),
+    detailed_merge_status: detailedStatus(record),
     time_stats: presentTimeStats(request),
     task_completion_status: { count: request.task_count, completed_count: request.task_completed_count },
   }
@@ -189,7 +192,7 @@ export function detailedStatus({
   rules,
   pipeline_status,
   changes_requested,
-}: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
+}: MergeRequestRecord): z.infer<typeof MergeRequest>['detailed_merge_status'] {
   if (request.state !== 'opened') return 'not_open'
   if (request.merge_status === 'unchecked') return 'unchecked'
   if (isDraft(request.title)) return 'draft_status'
@@ -212,6 +215,5 @@ export function presentDetailedMergeRequest(record: SingleMergeRequest, today: s
     diff_refs: version && { base_sha: version.base_commit_sha, head_sha: version.head_commit_sha, start_sha: version.start_commit_sha },
     merge_error: record.request.merge_error,
     user: { can_merge: record.can_merge },
-    detailed_merge_status: detailedStatus(record),
   })
 }

@@ -17,6 +17,7 @@ import { idPaging, paging, rowId } from '../../http/params.js'
 import { Rendered } from '../../http/rendered-cache.js'
 import { dayOf } from '../../lib/text/day.js'
 import { runRequestPipeline } from '../../services/ci/merge-requests/run.js'
+import { getMergeRef } from '../../services/issuables/merge-requests/merging/merge-ref.js'
 import {
   changesOfRequest,
   getVersion,
@@ -54,6 +55,15 @@ export const contents = [
       })
       return pageOf(commits, input, (element) => element)
     },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/merge_ref`,
+    summary: 'Get the commit that merging a merge request would give',
+    description: 'Git clients fetch it as `refs/merge-requests/:merge_request_iid/merge`. The target branch does not move.',
+    access: read,
+    output: z.strictObject({ commit_id: z.string() }),
+    handler: async ({ ctx, subject }) => ({ commit_id: await getMergeRef(ctx, subject) }),
   }),
   endpoint({
     method: 'GET',

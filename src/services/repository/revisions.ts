@@ -34,7 +34,7 @@ export const mayShow = async (ctx: Context, subject: ProjectSubject, oid: Oid): 
 
 /**
  * Whether a branch or tag reaches a commit, or the repository has nothing else: it also has the commits of merge
- * requests, from private forks too (GH-28).
+ * requests, from private forks too, and what a mirror has fetched and not taken over (GH-28).
  */
 export async function isPublished(repository: GitRepository, { default_branch }: { default_branch: string }, oid: Oid): Promise<boolean> {
   const head = await repository.ref(`refs/heads/${default_branch}`)
@@ -45,6 +45,8 @@ export async function isPublished(repository: GitRepository, { default_branch }:
 }
 
 const hasHiddenRefs = async (repository: GitRepository) => {
-  const pages = await Promise.all(['refs/merge-requests/', 'refs/keep-around/'].map((prefix) => repository.refsPage(prefix, { skip: 0, limit: 0 })))
+  const pages = await Promise.all(
+    ['refs/merge-requests/', 'refs/keep-around/', 'refs/roost/'].map((prefix) => repository.refsPage(prefix, { skip: 0, limit: 0 })),
+  )
   return pages.some(({ total }) => total > 0)
 }

@@ -34,6 +34,30 @@ describe('what a request would merge', () => {
     expect((await get(`${request.path}/commits?per_page=1&page=2`, creator).expect(200)).body).toMatchObject([body[1]])
   })
 
+  it('/merge_ref is the commit that merging would give, made anew when a branch has moved (RX-12)', async () => {
+    const request = await aMergeRequest(t)
+    const { project } = request
+    const { git } = bareOf(t, project)
+    const ref = `refs/merge-requests/${request.iid}/merge`
+    const shown = async () => (await get(`${request.path}/merge_ref`, project.creator).expect(200)).body.commit_id as string
+    const first = await shown()
+    expect(git('rev-parse', ref, `${ref}^1`, `${ref}^2`).trim().split('\n')).toEqual([
+      first,
+      headOf(project, 'main'),
+      headOf(project, request.source),
+    ])
+    expect(await shown()).toBe(first)
+    const before = headOf(project, 'main')
+    await aCommit(t.ctx, project, { beside: 'x' }, { branch: request.source })
+    expect(await shown()).not.toBe(first)
+    expect(headOf(project, 'main')).toBe(before)
+    await t.api('put', request.path, project.creator).send({ state_event: 'close' }).expect(200)
+    await get(`${request.path}/merge_ref`, project.creator).expect(400, { message: 'Merge request is not mergeable' })
+    await get(`${request.path}/merge_ref`, await aUser(t.ctx)).expect(404)
+    await t.api('delete', request.path, project.creator).expect(204)
+    expect(git('for-each-ref', ref)).toBe('')
+  })
+
   it('/changes and /diffs show what the source changed since the merge base, for each file (MR-88, C-53, X-7)', async () => {
     const project = await aProject(t.ctx, { files: { a: 'one\n', b: 'two\n' } })
     const request = await aMergeRequest(t, { project, files: { c: 'three\n' } })

@@ -292,12 +292,13 @@ describe('GET /projects/:id/merge_requests', () => {
       expect((await t.api('get', `${path}?view=simple&iids=1&sort=asc`, as.owner).expect(200)).body).toEqual([simple])
   })
 
-  it('lists show all fields except those of the single view (MR-11, X-5)', async () => {
+  it('lists show all fields except those of the single view (MR-11, X-5, RX-11)', async () => {
     const { project, as } = cast
     const [listed] = (await t.api('get', `${project.path}/merge_requests?iids=1`, as.owner).expect(200)).body
     const { body: single } = await t.api('get', `${project.path}/merge_requests/1`, as.owner).expect(200)
-    const { subscribed, pipeline, head_pipeline, diff_refs, merge_error, user, detailed_merge_status, ...both } = single
+    const { subscribed, pipeline, head_pipeline, diff_refs, merge_error, user, ...both } = single
     expect(listed).toEqual(both)
+    expect(listed).toMatchObject({ reference: '!1', detailed_merge_status: expect.any(String) })
     expect(subscribed).toBe(true)
   })
 

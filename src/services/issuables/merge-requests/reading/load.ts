@@ -49,6 +49,10 @@ export interface MergeRequestRecord {
   milestone_path: string | null
   /** By name. */
   labels: string[]
+  /** Whether a reviewer requests changes (MR-603); of open ones, as the next. */
+  changes_requested: boolean
+  /** The status of the head pipeline. */
+  pipeline_status: PipelineState | null
 }
 
 /** A merge request, and whether the caller is subscribed. */
@@ -57,10 +61,6 @@ export type MergeRequestWithSubscription = MergeRequestRecord & { subscribed: bo
 /** A merge request with everything that its single view shows to one caller. */
 export interface SingleMergeRequest extends MergeRequestWithSubscription {
   version: { start_commit_sha: string; base_commit_sha: string | null; head_commit_sha: string } | null
-  /** Whether a reviewer requests changes (MR-603). */
-  changes_requested: boolean
-  /** The status of the head pipeline. */
-  pipeline_status: PipelineState | null
   /** Null also if the caller does not see it. */
   head_pipeline: PipelineRecord | null
   /** Full path of the project of the pipeline. */
@@ -88,6 +88,10 @@ const relatedColumns = {
   milestone: READ_COLUMNS.milestones,
   milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
   labels: labelNames as SQL<string[]>,
+  pipeline_status: sql<PipelineState | null>`case when ${mergeRequests.state} = 'opened' then
+    (select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id}) end`,
+  changes_requested: sql<boolean>`${mergeRequests.state} = 'opened' and exists
+    (select 1 from ${mergeRequestReviews} r where r.merge_request_id = ${mergeRequests.id} and r.state = 'requested_changes')`,
 }
 
 const columns = {
@@ -95,6 +99,7 @@ const columns = {
   path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
   rules: {
     pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
+    skipped_counts: projects.allow_merge_on_skipped_pipeline,
     discussions_block: projects.only_allow_merge_if_all_discussions_are_resolved,
     merge_method: projects.merge_method,
     squash_option: projects.squash_option,
@@ -178,8 +183,8 @@ const selectRequest = statement('merge request', (db, row: 'whole' | 'markers') 
   relatedQuery(db, {
     request: row === 'whole' ? READ_COLUMNS.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
     subscribed,
+    // of merged and closed ones, too
     pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
-    changes_requested: sql<boolean>`exists (select 1 from ${mergeRequestReviews} r where r.merge_request_id = ${mergeRequests.id} and r.state = 'requested_changes')`,
     version: sql<
       SingleMergeRequest['version']
     >`(select json_build_object('start_commit_sha', v.start_commit_sha, 'base_commit_sha', v.base_commit_sha,

@@ -1,7 +1,7 @@
 import type { Context } from '../../../../context.js'
 import { RefChanged } from '../../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
-import { headRef } from '../../../../rules/refs/merge-request-refs.js'
+import { headRef, mergeRef } from '../../../../rules/refs/merge-request-refs.js'
 import { type MergeRequestRefs, targetOf } from './refs.js'
 
 /** A hidden ref that protects a commit from garbage collection for ever (SEC-118). */
@@ -46,10 +46,11 @@ export async function setRefs(repository: GitRepository, targets: Map<string, Oi
   }
 }
 
-/** Deletes the head ref of a deleted merge request, so that it can no longer be fetched (MR-58). */
+/** Deletes the refs of a deleted merge request, so that it can no longer be fetched (MR-58). */
 export async function deleteHeadRef(ctx: Context, request: Pick<MergeRequestRefs, 'project_id' | 'storage' | 'iid'>): Promise<void> {
   const repository = targetOf(ctx, request)
-  const ref = headRef(request.iid)
-  const old = await repository.ref(ref)
-  if (old) await repository.updateRefs([{ ref, old, new: ZERO }])
+  for (const ref of [headRef(request.iid), mergeRef(request.iid)]) {
+    const old = await repository.ref(ref)
+    if (old) await repository.updateRefs([{ ref, old, new: ZERO }])
+  }
 }

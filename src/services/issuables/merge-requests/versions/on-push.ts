@@ -172,7 +172,8 @@ async function onSourceMoved(
   const unchecked = await updatePushedVersions(ctx, ids, actorId)
   if (unchecked.length > 0) enqueue(promptMergeChecks, { merge_requests: unchecked })
   // in a branch pushed without CI no merge request gets a pipeline either (PO-9)
-  if (actorId !== null && !move.skip_ci && !move.without_ci) for (const id of ids.slice(-MAX_PIPELINES)) enqueue(requestPipeline, { merge_request: id, user: actorId })
+  if (actorId !== null && !move.skip_ci && !move.without_ci)
+    for (const id of ids.slice(-MAX_PIPELINES)) enqueue(requestPipeline, { merge_request: id, user: actorId })
 }
 
 /**
