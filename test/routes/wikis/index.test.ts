@@ -249,7 +249,7 @@ describe('pages and Git (WK-8, GH-3)', () => {
     expect((await t.api('get', `${own.path}/wikis`, people.developer).expect(200)).body).toHaveLength(2)
   })
 
-  it('get files, each in a folder of its own, and the Markdown that shows them (WK-6)', async () => {
+  it('get files, each in another folder, and the Markdown that shows them (WK-6)', async () => {
     const own = await aProject(t.ctx, { developer: people.developer, reporter: people.reporter })
     const attach = (name: string, branch?: string, caller = people.developer) => {
       const call = t.api('post', `${own.path}/wikis/attachments`, caller).attach('file', Buffer.from(name), name)
