@@ -24,6 +24,7 @@ const ROOMS = [
   'groups',
   'repository',
   'projects',
+  'integrations',
   'ci',
   'packages',
   'issuables',

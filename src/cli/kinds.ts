@@ -11,6 +11,7 @@ import { requestPipeline } from '../services/ci/merge-requests/run.js'
 import { assignFreeResources, assignResource } from '../services/ci/resource-groups/assign.js'
 import { runDueSchedules, runSchedule } from '../services/ci/schedules/run.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
+import { sendIntegrationMail } from '../services/hooks/integrations/mail.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
 import { accountMail } from '../services/identity/links/mail.js'
@@ -47,6 +48,7 @@ export const kinds: AnyJob<Context>[] = [
   damageMail,
   deferredMerges,
   deliverHook,
+  sendIntegrationMail,
   dueMergeRequests,
   resumeRemoval,
   removeBots,

@@ -15,6 +15,8 @@ export interface PostAnswer {
 }
 
 export interface PostOptions {
+  /** POST, unless another is named. */
+  method?: 'POST' | 'PUT'
   headers: Record<string, string>
   body: string
   /** Whether the certificate must be valid. */
@@ -36,12 +38,12 @@ const MAX_HEADER_BYTES = 16 * 1024
  * (SEC-138 to SEC-140). Throws NoAnswer.
  */
 export function post({ url, addresses, credentials }: Target, options: PostOptions): Promise<PostAnswer> {
-  const { headers, body, verify, connectTimeout = 5_000, timeout = 10_000, signal } = options
+  const { method = 'POST', headers, body, verify, connectTimeout = 5_000, timeout = 10_000, signal } = options
   const secure = url.protocol === 'https:'
   const auth = credentials && { auth: `${credentials.user}:${credentials.password}` }
   return new Promise((resolve, reject) => {
     const call = (secure ? https : http).request(url, {
-      method: 'POST',
+      method,
       agent: false,
       lookup: pinnedTo(addresses),
       maxHeaderSize: MAX_HEADER_BYTES,

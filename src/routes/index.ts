@@ -24,6 +24,7 @@ import { groups } from './groups/index.js'
 import { groupSharing } from './groups/sharing.js'
 import { hooks } from './hooks/index.js'
 import { instance } from './instance/index.js'
+import { projectIntegrations } from './integrations/index.js'
 import { resourceEvents } from './issuables/resource-events.js'
 import { issueAttention } from './issues/attention.js'
 import { issues } from './issues/issues.js'
@@ -135,6 +136,11 @@ const subjects: Section[] = [
     endpoints: [...remoteMirrors, ...pullMirrors],
   },
   { name: 'Badges', description: 'Linked pictures on the pages of projects, of each project and of groups.', endpoints: badges },
+  {
+    name: 'Integrations',
+    description: 'What projects send to chats, mail addresses and builds elsewhere, and their trackers and wikis elsewhere.',
+    endpoints: projectIntegrations,
+  },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },
   { name: 'Branches', description: 'Branches and their protection.', endpoints: branches },

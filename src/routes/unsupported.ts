@@ -62,6 +62,17 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
     of: ['POST /projects', 'POST /projects/user/:user_id'],
     parameters: { template_name: [], group_with_project_templates_id: [] },
   },
+  {
+    of: ['services', 'integrations'].map((name) => `PUT /projects/:id/${name}/:slug`),
+    parameters: {
+      send_from_committer_email: ['false'],
+      jira_issue_transition_automatic: ['false'],
+      jira_issue_prefix: [],
+      jira_issue_regex: [],
+      labels_to_be_notified: [],
+      use_inherited_settings: ['false'],
+    },
+  },
   { of: ['POST /projects/:id/fork'], parameters: { mr_default_target_self: ['false'] } },
   {
     of: ['POST /projects/:id/protected_branches'],

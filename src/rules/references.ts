@@ -1,4 +1,5 @@
 import type { Slices, Steps } from '../lib/async/slices.js'
+import { withoutTrailing } from '../lib/text/without-trailing.js'
 
 /** A range of a text, by offsets. */
 interface Span {
@@ -14,9 +15,12 @@ export type Reference = Span &
     | { kind: 'user'; name: string }
     | { kind: 'label' | 'milestone'; project: string | null; name: string }
     | { kind: 'commit'; project: string | null; oid: string }
+    /** An issue of another tracker, such as `PROJ-12` (SV-20). */
+    | { kind: 'external'; name: string }
   )
 
 export type IssueReference = Extract<Reference, { number: number }>
+export type ExternalReference = Extract<Reference, { kind: 'external' }>
 
 /**
  * The code in a text: fenced blocks, to the end of the text if unclosed, and inline code between equal runs of
@@ -144,8 +148,9 @@ export function referencesIn(slices: Slices, text: string, base?: string): Promi
 }
 
 /** The references in a text that has no code, at once. */
-export function referencesInPlainText(text: string): Reference[] {
-  const running = referencesBetween(text, [], undefined)
+export const referencesInPlainText = (text: string): Reference[] => atOnce(referencesBetween(text, [], undefined))
+
+function atOnce<T>(running: Steps<T>): T {
   for (;;) {
     const step = running.next()
     if (step.done) return step.value
@@ -192,6 +197,8 @@ function* referencesBetween(text: string, code: Span[], base: string | undefined
         !(at < text.length && (isPathCode(text.charCodeAt(at)) || isWord(text[at]) || SIGNS.has(text[at] as string))) &&
         !isWord(before)
       if (hash && isOid(text, word)) found.push({ kind: 'commit', project: null, oid: text.slice(word, at), start: word, end: at })
+      const key = at - word <= MAX_KEY && !isWord(before) ? keyBefore(text, word, at) : null
+      if (key) found.push({ kind: 'external', name: key, start: word, end: word + key.length })
       continue
     }
     const char = text[at] as string
@@ -211,6 +218,18 @@ function* referencesBetween(text: string, code: Span[], base: string | undefined
     jump(reference?.end ?? at + 1)
   }
   return found
+}
+
+/** The longest run of characters that may be a key: itself, and a few dots after it. */
+const MAX_KEY = 48
+const KEY = /^[A-Z][A-Z0-9_]{0,31}-[0-9]{1,10}$/
+
+/** The key of an issue elsewhere, if the run of path characters that ends at `at` is one. */
+function keyBefore(text: string, start: number, at: number): string | null {
+  const next = text.charCodeAt(at)
+  if (at < text.length && (isPathCode(next) || isWord(text[at]) || SIGNS.has(text[at] as string))) return null
+  const run = withoutTrailing(text.slice(start, at), '.')
+  return KEY.test(run) ? run : null
 }
 
 const isHttp = (text: string, start: number, end: number) =>
@@ -324,10 +343,23 @@ export function closingReferences(slices: Slices, text: string, base?: string): 
   })
 }
 
+/** The issues of another tracker that a text closes (SV-21), in order. Code does not count. */
+export const closingKeys = (slices: Slices, text: string): Promise<ExternalReference[]> => slices.steps(() => closedKeys(text))
+
+/** The same for a short text, at once. */
+export const closingKeysOfShortText = (text: string): ExternalReference[] => atOnce(closedKeys(text))
+
+function* closedKeys(text: string): Steps<ExternalReference[]> {
+  const code = yield* spansOf(text)
+  const keys = new Map<number, ExternalReference>()
+  for (const reference of yield* referencesBetween(text, code, undefined)) if (reference.kind === 'external') keys.set(reference.start, reference)
+  return yield* closedReferences(text, code, keys)
+}
+
 /** The references that follow closing words. */
-function* closedReferences(text: string, code: Span[], named: Map<number, IssueReference>): Steps<IssueReference[]> {
+function* closedReferences<Named extends Span>(text: string, code: Span[], named: Map<number, Named>): Steps<Named[]> {
   if (named.size === 0) return []
-  const closedReferences: IssueReference[] = []
+  const closedReferences: Named[] = []
   let next = 0
   let span = 0
   let steps = 0

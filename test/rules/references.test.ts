@@ -10,7 +10,7 @@ const OID = 'a'.repeat(20) + '0'.repeat(20)
 /** As short as `issue:null:1`. */
 const short = (reference: Reference) => {
   const { kind } = reference
-  if (kind === 'user') return `user ${reference.name}`
+  if (kind === 'user' || kind === 'external') return `${kind} ${reference.name}`
   const what = 'number' in reference ? reference.number : 'oid' in reference ? reference.oid : reference.name
   return `${kind} ${reference.project === null ? '' : `${reference.project} `}${what}`
 }

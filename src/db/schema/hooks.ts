@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, check, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, foreignKey, index, integer, jsonb, pgTable, text, unique, uniqueIndex } from 'drizzle-orm/pg-core'
 import { hookChain, id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
@@ -28,6 +28,30 @@ export const HOOK_EVENTS = [
 
 export type HookEvent = (typeof HOOK_EVENTS)[number]
 
+/** What a property of an integration may be. */
+export type IntegrationValue = string | boolean | number
+
+/** An integration of a project with another service (SV-1). */
+export const integrations = pgTable(
+  'integrations',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    slug: text().notNull(),
+    active: boolean().notNull(),
+    /** The events that are on, as in `<name>_events`. */
+    events: text().array().notNull(),
+    properties: jsonb().$type<Record<string, IntegrationValue>>().notNull(),
+    /** The encrypted properties that are secret, as JSON (SV-4). */
+    sealed_properties: text(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [unique('integrations_project_id_slug_unique').on(t.project_id, t.slug)],
+)
+
 /** A hook of a project, of a group or, if both are null, of the whole system (HK-1, HK-8, HK-24). */
 export const webHooks = pgTable(
   'web_hooks',
@@ -35,6 +59,8 @@ export const webHooks = pgTable(
     id: id(),
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    /** The slug of the integration that it sends for; such a hook is seen only there (SV-6). */
+    integration: text(),
     /** The displayed address, with user and password masked. */
     url: text().notNull(),
     /** The encrypted address, if it contains a user or a password (SEC-139). */
@@ -54,6 +80,12 @@ export const webHooks = pgTable(
   },
   (t) => [
     check('web_hooks_one_source', sql`num_nonnulls(${t.project_id}, ${t.group_id}) < 2`),
+    foreignKey({
+      name: 'web_hooks_integration_fk',
+      columns: [t.project_id, t.integration],
+      foreignColumns: [integrations.project_id, integrations.slug],
+    }).onDelete('cascade'),
+    uniqueIndex('web_hooks_integration_idx').on(t.project_id, t.integration).where(sql`${t.integration} is not null`),
     index('web_hooks_project_id_idx').on(t.project_id, t.id).where(sql`${t.project_id} is not null`),
     index('web_hooks_group_id_idx').on(t.group_id, t.id).where(sql`${t.group_id} is not null`),
     index('web_hooks_system_idx').on(t.id).where(sql`${t.project_id} is null and ${t.group_id} is null`),
@@ -107,6 +139,8 @@ export const hookDeliveries = pgTable(
     /** The header `X-Gitlab-Event`. */
     event: text().notNull(),
     body: text().notNull(),
+    /** Method and path below the address, such as `PUT tasks/1`; null: a POST to the address itself (SV-6). */
+    request: text(),
     state: text({ enum: ['pending', 'delivered', 'failed'] })
       .notNull()
       .default('pending'),

@@ -7,6 +7,12 @@ import { users } from './users.js'
 /** A feature switch: 0 disabled, 10 members only, 20 enabled (AC-10). */
 const feature = () => integer().notNull().default(20)
 
+/** A wiki and an issue tracker elsewhere. In the addresses of issues `:id` becomes the key of one. */
+export interface ExternalServices {
+  wiki?: string
+  tracker?: { title: string; project_url: string; issues_url: string; new_issue_url?: string; keys: 'any' | 'long' }
+}
+
 export const projects = pgTable(
   'projects',
   {
@@ -113,6 +119,8 @@ export const projects = pgTable(
     packages_size: bigint({ mode: 'number' }).notNull().default(0),
     /** Whether only jobs of the projects that it names may use it with their token. */
     job_token_scope_enabled: boolean().notNull().default(true),
+    /** What pages and texts of the project link to, of its active integrations (SV-20, SV-22). */
+    external_services: jsonb().$type<ExternalServices>(),
     /** Pushes since the last garbage collection, and how many of them incremental maintenance has processed (AS-41). */
     pushes_since_gc: integer().notNull().default(0),
     pushes_housekept: integer().notNull().default(0),

@@ -39,6 +39,11 @@ const ClosedIssue = z
   .strictObject({ ...Issue.shape, changes_count: z.string() })
   .meta({ id: 'ClosedIssue', description: 'An issue that a merge request closes.' })
 
+/** An issue of another tracker, of which only its key is known (SV-21). */
+const ExternalIssue = z
+  .strictObject({ id: z.string(), title: z.string() })
+  .meta({ id: 'ExternalIssue', description: 'An issue of another tracker that a merge request closes.' })
+
 /** Participants, closed issues, subscriptions, todos and time tracking of merge requests (MR-81, MR-86, chapter 10). */
 export const mergeRequestAttention = [
   endpoint({
@@ -58,12 +63,13 @@ export const mergeRequestAttention = [
     summary: 'List the issues that a merge request closes',
     access: onMergeRequest('read_merge_request'),
     input: z.object(paging),
-    output: z.array(ClosedIssue),
+    output: z.array(z.union([ClosedIssue, ExternalIssue])),
     async handler({ ctx, caller, subject, input, view }) {
-      return pageOf(await listClosedIssues(ctx, caller, subject, input), input, (issue) => ({
-        ...presentIssue(issue, dayOf(ctx.now()), view),
-        changes_count: subject.request.changes_count,
-      }))
+      return pageOf(await listClosedIssues(ctx, caller, subject, input), input, (issue) =>
+        'key' in issue
+          ? { id: issue.key, title: `External Issue ${issue.key}` }
+          : { ...presentIssue(issue, dayOf(ctx.now()), view), changes_count: subject.request.changes_count },
+      )
     },
   }),
   subscription('subscribe'),

@@ -38,7 +38,7 @@ export type AuditAction =
   | `request_limit_${'set' | 'removed'}`
   | `held_text_${'released' | 'removed'}`
   | 'merge_request_merged'
-  | `hook_${'added' | 'updated' | 'removed'}`
+  | `${'hook' | 'integration'}_${'added' | 'updated' | 'removed'}`
   | `environment_${'created' | 'updated' | 'stopped' | 'deleted'}`
   | `variable_${'added' | 'updated' | 'removed'}`
   | `trigger_${'created' | 'updated' | 'revoked'}`

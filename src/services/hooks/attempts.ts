@@ -11,6 +11,7 @@ import { currentHookChain } from '../../lib/async/hook-chain.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { type Page, type Paging, pageAndTotal } from '../core/page.js'
+import { SERVICES } from '../integrations/catalogue.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { type Hook, secretsOf, targetRules } from './hooks.js'
 
@@ -25,11 +26,20 @@ export interface HookAttempt {
 
 /** The prefix of headers whose names carry a product name, which receivers match literally. */
 const PREFIX = 'X-Gitlab-'
+const SECRET_HEADERS = new Set([`${PREFIX}Token`, 'Authorization'])
 const MASK = '[REDACTED]'
 const UNDECIPHERABLE = 'The URL or the token of the hook cannot be decrypted: set both again'
 
-/** The headers of a delivery (HK-10). */
+/** The headers of a delivery (HK-10); most integrations are not told what only programs that read webhooks need (SV-6). */
 function headersOf(ctx: Context, hook: Hook, { event, uuid, key, hook_chain }: Delivery, token: string | null): Record<string, string> {
+  const sender = hook.integration === null ? undefined : SERVICES.get(hook.integration)?.sender
+  if (sender && !sender.asWebhook)
+    return {
+      'Content-Type': sender.contentType ?? 'application/json',
+      'User-Agent': 'Roost',
+      'Idempotency-Key': key,
+      ...(token !== null && { Authorization: `Bearer ${token}` }),
+    }
   // a delivery that a call sends again belongs to the chain of that call too
   const chain = new Set([...(hook_chain ?? []), ...currentHookChain(), hook.id])
   return {
@@ -48,10 +58,22 @@ function headersOf(ctx: Context, hook: Hook, { event, uuid, key, hook_chain }: D
 /** The outcome of an attempt: an answer, or the reason why there is none. */
 type Outcome = { answer: PostAnswer } | { fault: string }
 
-async function send(ctx: Context, hook: Hook, address: string, body: string, headers: Record<string, string>): Promise<Outcome> {
+/** The method of a delivery, and its address from that of the hook. */
+function requestOf(address: string, request: string | null): { method: 'POST' | 'PUT'; address: string } {
+  const [method = '', path = ''] = request?.split(' ') ?? []
+  if (request === null || !URL.canParse(address)) return { method: 'POST', address }
+  const url = new URL(address)
+  if (path.startsWith('?')) url.search = `${url.search}${url.search === '' ? '?' : '&'}${path.slice(1)}`
+  else url.pathname = `${url.pathname.replace(/\/$/, '')}/${path}`
+  return { method: method === 'PUT' ? 'PUT' : 'POST', address: url.href }
+}
+
+async function send(ctx: Context, hook: Hook, address: string, { body, request }: Delivery, headers: Record<string, string>): Promise<Outcome> {
   try {
-    const target = await checkTarget(address, targetRules(ctx, hook))
-    return { answer: await post(target, { headers, body, verify: hook.enable_ssl_verification, signal: ctx.process.stopping }) }
+    const to = requestOf(address, request)
+    const target = await checkTarget(to.address, targetRules(ctx, hook))
+    const options = { method: to.method, headers, body, verify: hook.enable_ssl_verification, signal: ctx.process.stopping }
+    return { answer: await post(target, options) }
   } catch (error) {
     // an attempt that our shutdown interrupts is no failure of the receiver, and is repeated
     if (ctx.process.stopping.aborted || !(error instanceof NoAnswer || error instanceof BadTarget)) throw error
@@ -75,12 +97,12 @@ export async function attemptDelivery(ctx: Context, hook: Hook, delivery: Delive
   const secrets = secretsOf(ctx, hook)
   const headers = headersOf(ctx, hook, delivery, secrets?.token ?? null)
   const began = performance.now()
-  const outcome = secrets ? await send(ctx, hook, secrets.address, delivery.body, headers) : { fault: UNDECIPHERABLE }
+  const outcome = secrets ? await send(ctx, hook, secrets.address, delivery, headers) : { fault: UNDECIPHERABLE }
   const duration = Math.round(performance.now() - began)
   const answer = 'answer' in outcome ? outcome.answer : null
   const succeeded = answer !== null && answer.status >= 200 && answer.status < 300
   ctx.monitoring.metrics.webhook(delivery.trigger, succeeded ? 'done' : 'failed', duration / 1000)
-  const shown = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, name === `${PREFIX}Token` ? MASK : value]))
+  const shown = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, SECRET_HEADERS.has(name) ? MASK : value]))
   const values = {
     delivery_id: delivery.id,
     hook_id: hook.id,

@@ -3,9 +3,12 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js'
 import { currentHookChain } from '../../lib/async/hook-chain.js'
+import type { ServiceRequest } from '../integrations/service.js'
 import { changesFor, claimChanges, type HookChange } from '../outbox/changes.js'
 import { matchesPattern } from '../repository/protection.js'
 import { triggerOf, type WebhookEvent } from './event.js'
+import type { DueMail } from './integrations/mail.js'
+import { type Planned, planFor } from './integrations/plan.js'
 import { loadPayloadData, type PayloadData } from './payload-data.js'
 import { deploymentsOf } from './payloads/deployments.js'
 import { issuablesOf } from './payloads/issuables.js'
@@ -44,26 +47,33 @@ export async function eventsOf(ctx: Context, changes: readonly HookChange[]): Pr
 }
 
 /** A delivery to make. */
-export interface DueDelivery {
+interface DueDelivery {
   delivery: number
   /** The host and port that it goes to. */
   receiver: string
+}
+
+/** What is to be sent of one transaction. */
+export interface Due {
+  deliveries: DueDelivery[]
+  mails: DueMail[]
 }
 
 /**
  * Turns the changes of one transaction into deliveries, and removes them from the outbox in the same transaction, so
  * that repeated runs deliver each change once. `onDue` gets the deliveries within that transaction.
  */
-export async function dispatch(ctx: Context, transaction: bigint, onDue: (tx: Transaction, due: DueDelivery[]) => Promise<void>): Promise<void> {
+export async function dispatch(ctx: Context, transaction: bigint, onDue: (tx: Transaction, due: Due) => Promise<void>): Promise<void> {
   const changes = await changesFor(ctx, 'hooks', transaction)
   const [first] = changes
   if (!first) return
   const found = await eventsOf(ctx, changes)
+  const planned = await planFor(ctx, found)
   await ctx.db.transaction(async (tx) => {
     if (!(await claimChanges(tx, 'hooks', transaction))) return
-    const due: DueDelivery[] = []
-    for (const one of found) due.push(...(await insertDeliveries(ctx, tx, one, first.created_at)))
-    if (due.length > 0) await onDue(tx, due)
+    const due: Due = { deliveries: [], mails: planned.flatMap(({ mails }) => mails) }
+    for (const [i, one] of found.entries()) due.deliveries.push(...(await insertDeliveries(ctx, tx, { ...one, ...planned[i] }, first.created_at)))
+    if (due.deliveries.length + due.mails.length > 0) await onDue(tx, due)
   })
 }
 
@@ -89,13 +99,19 @@ const pendingOf = sql<number>`(select count(*)::int from (select from hook_deliv
  * Inserts deliveries for all hooks that listen and that existed at the time of the change, except those whose own
  * deliveries led to it (HK-30). A delivery to a hook for which too many wait fails at once (HK-32).
  */
-async function insertDeliveries(ctx: Pick<Context, 'random'>, tx: Transaction, event: WebhookEvent, at: Date): Promise<DueDelivery[]> {
+async function insertDeliveries(
+  ctx: Pick<Context, 'random'>,
+  tx: Transaction,
+  event: WebhookEvent & Partial<Planned>,
+  at: Date,
+): Promise<DueDelivery[]> {
   const hooks = await tx
     .select({
       id: webHooks.id,
       url: webHooks.url,
       project_id: webHooks.project_id,
       group_id: webHooks.group_id,
+      integration: webHooks.integration,
       filter: webHooks.push_events_branch_filter,
       pending: pendingOf,
     })
@@ -114,14 +130,20 @@ async function insertDeliveries(ctx: Pick<Context, 'random'>, tx: Transaction, e
   const listening = hooks.filter(({ filter }) => !filter || event.branch === undefined || matchesPattern(filter, event.branch))
   if (listening.length === 0) return []
   const body = JSON.stringify(event.body)
-  const shared = { uuid: ctx.random.uuid(), trigger: triggerOf(event.listens), body }
-  const rows = listening.map(({ id, project_id, group_id, pending }) => ({
-    ...shared,
-    hook_id: id,
-    key: ctx.random.uuid(),
-    state: pending < MAX_PENDING ? ('pending' as const) : ('failed' as const),
-    event: project_id === null && group_id === null ? 'System Hook' : event.event,
-  }))
+  const shared = { uuid: ctx.random.uuid(), trigger: triggerOf(event.listens) }
+  const rows = listening.flatMap(({ id, project_id, group_id, integration, pending }) => {
+    const requests = integration === null ? [{ body }] : (event.requests?.get(integration) ?? [])
+    return requests.map(({ body, to }: ServiceRequest) => ({
+      ...shared,
+      body,
+      request: to ?? null,
+      hook_id: id,
+      key: ctx.random.uuid(),
+      state: pending < MAX_PENDING ? ('pending' as const) : ('failed' as const),
+      event: project_id === null && group_id === null ? 'System Hook' : event.event,
+    }))
+  })
+  if (rows.length === 0) return []
   const made = await tx
     .insert(hookDeliveries)
     .values(rows)

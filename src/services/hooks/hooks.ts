@@ -53,7 +53,7 @@ const DEFAULTS: Record<HookSource['kind'], HookEvent[]> = { project: ['push'], g
 const of = ({ kind, id }: { kind: HookSource['kind']; id: number | Placeholder }): SQL | undefined =>
   kind === 'system'
     ? and(isNull(webHooks.project_id), isNull(webHooks.group_id))
-    : eq(kind === 'project' ? webHooks.project_id : webHooks.group_id, id)
+    : and(eq(kind === 'project' ? webHooks.project_id : webHooks.group_id, id), isNull(webHooks.integration))
 
 const byId = (source: HookSource, id: number) => and(of(source), eq(webHooks.id, id))
 const missing = ({ kind }: HookSource) => notFound(kind === 'system' ? 'System hook' : undefined)

@@ -2,8 +2,10 @@ import { z } from 'zod'
 import type { Context } from '../../context.js'
 import { enqueueAll } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
+import { MAIL_LANE } from '../core/mail.js'
 import { deliverOnce } from './deliver.js'
 import { dispatch } from './dispatch.js'
+import { sendIntegrationMail } from './integrations/mail.js'
 
 /** Concurrent deliveries to one receiver, so that a slow one does not block all others (HK-29). */
 const PER_RECEIVER = 4
@@ -28,11 +30,16 @@ export const dispatchHooks = defineJob({
   input: z.object({ transaction: z.string().regex(/^\d+$/) }),
   slots: 'messages',
   run: (ctx: Context, { transaction }) =>
-    dispatch(ctx, BigInt(transaction), (tx, due) =>
-      enqueueAll(
+    dispatch(ctx, BigInt(transaction), async (tx, { deliveries, mails }) => {
+      await enqueueAll(
         tx,
         deliverHook,
-        due.map((input) => ({ input, lane: laneOf(input) })),
-      ),
-    ),
+        deliveries.map((input) => ({ input, lane: laneOf(input) })),
+      )
+      await enqueueAll(
+        tx,
+        sendIntegrationMail,
+        mails.map((input) => ({ input, ...MAIL_LANE })),
+      )
+    }),
 })

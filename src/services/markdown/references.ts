@@ -19,6 +19,7 @@ import { statement } from '../../db/statement.js'
 import type { NamedLinks } from '../../lib/text/markdown.js'
 import { titleOf } from '../../rules/commit-title.js'
 import { nameOfReference, type Reference, referencesIn } from '../../rules/references.js'
+import { externalIssueOf } from '../integrations/references.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { isPublished } from '../repository/revisions.js'
 
@@ -59,7 +60,7 @@ interface Located {
  * (MD-2). One statement for each kind, however many there are.
  */
 export async function linksOfReferences(ctx: Context, reader: Reader, text: string): Promise<NamedLinks> {
-  const references = await firstOf(ctx, await referencesIn(ctx.cpu.slices, text))
+  const references = await firstOf(ctx, await referencesIn(ctx.cpu.slices, text), reader.project?.project.external_services?.tracker !== undefined)
   if (references.length === 0) return {}
   const located = await locate(ctx, reader, references)
   const isSignedIn = reader.caller.user !== null
@@ -70,6 +71,7 @@ export async function linksOfReferences(ctx: Context, reader: Reader, text: stri
     isSignedIn ? linksOfMilestones(ctx, located) : [],
     linksOfCommits(ctx, located),
     linksOfNames(ctx, reader, references),
+    linksOfTracker(reader.project, references),
   ])
   return Object.fromEntries(links.flat())
 }
@@ -78,11 +80,12 @@ export async function linksOfReferences(ctx: Context, reader: Reader, text: stri
 const STEP = 5_000
 
 /** The first different ones of hundreds of thousands. */
-const firstOf = ({ cpu }: Context, all: Reference[]): Promise<Reference[]> =>
+const firstOf = ({ cpu }: Context, all: Reference[], hasTracker: boolean): Promise<Reference[]> =>
   cpu.slices.steps(function* () {
     const named = new Map<string, Reference>()
     for (const [i, reference] of all.entries()) {
       if (i % STEP === STEP - 1) yield
+      if (reference.kind === 'external' && !hasTracker) continue
       named.set(nameOfReference(reference), reference)
       if (named.size === MAX_REFERENCES) break
     }
@@ -125,7 +128,7 @@ const selectProjects = statement(
 async function locate(ctx: Context, { caller, project }: Reader, references: Reference[]): Promise<Located[]> {
   const own = project && fullPathOf(project.project)
   const pathOf = (reference: Reference): string | null => {
-    if (reference.kind === 'user') return null
+    if (reference.kind === 'user' || reference.kind === 'external') return null
     const { project: named } = reference
     const path = named === null || named.includes('/') ? (named ?? own) : project && `${project.project.namespace.full_path}/${named}`
     return path?.toLowerCase() ?? null
@@ -313,5 +316,13 @@ async function linksOfNames({ db, links }: Context, { caller }: Reader, referenc
         text: `@${row.path}`,
       }),
     ]
+  })
+}
+
+/** Issues of the tracker of the project (SV-20). */
+function linksOfTracker(project: ProjectSubject | null, references: Reference[]): Link[] {
+  return references.flatMap((reference) => {
+    const issue = project && externalIssueOf(project.project, reference)
+    return issue ? [linkTo(reference, 'issue', { href: issue.url, title: `Issue in ${issue.tracker}`, text: issue.key })] : []
   })
 }

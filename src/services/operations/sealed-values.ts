@@ -4,6 +4,7 @@ import {
   applicationSettings,
   builds,
   mirrors,
+  integrations,
   oauthKeys,
   otpSecrets,
   pipelineSchedules,
@@ -26,6 +27,7 @@ import { pipelineVariablePurpose } from '../ci/variables.js'
 import { settingPurpose } from '../core/settings.js'
 import { SECRETS } from '../core/settings-table.js'
 import { hookPurpose } from '../hooks/hooks.js'
+import { integrationPurpose } from '../hooks/integrations/integrations.js'
 import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
 import { oauthKeyPurpose } from '../identity/oauth/openid.js'
 import { otpPurpose } from '../identity/sign-in/second-factor.js'
@@ -55,6 +57,7 @@ export async function* sealedValues(db: Pick<Database['write'] | Transaction, 's
   yield* triggerValues(db)
   yield* registrationValues(db)
   yield* hookValues(db)
+  yield* integrationValues(db)
   yield* tokenValues(db)
   yield* otpValues(db)
   yield* importValues(db)
@@ -231,6 +234,23 @@ async function* hookValues(db: Reader): AsyncGenerator<SealedValue> {
         replace: (tx, next) => tx.update(webHooks).set({ sealed_token: next }).where(byId),
       }
   }
+}
+
+async function* integrationValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db
+      .select()
+      .from(integrations)
+      .where(and(gt(integrations.id, after), isNotNull(integrations.sealed_properties)))
+      .orderBy(integrations.id)
+      .limit(BATCH)
+  for await (const row of inBatches(read, ({ id }) => id))
+    yield {
+      of: `properties of integration ${row.slug} of project ${row.project_id}`,
+      sealed: row.sealed_properties as string,
+      purpose: integrationPurpose(row),
+      replace: (tx, sealed) => tx.update(integrations).set({ sealed_properties: sealed }).where(eq(integrations.id, row.id)),
+    }
 }
 
 async function* tokenValues(db: Reader): AsyncGenerator<SealedValue> {

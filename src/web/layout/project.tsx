@@ -9,7 +9,7 @@ import { type Tab, Tabs } from './tabs.js'
 
 export type ProjectTab =
   | ('code' | 'commits' | 'branches' | 'tags' | 'releases' | 'issues' | 'merge_requests' | 'ci' | 'packages' | 'wiki' | 'snippets' | 'activity')
-  | ('members' | 'settings')
+  | ('external_wiki' | 'tracker' | 'members' | 'settings')
 
 interface Props {
   view: PageView
@@ -33,6 +33,7 @@ export function ProjectLayout({ view, subject, tab, heading, tools, children }: 
   const { project } = subject
   const links = projectLinks(view, fullPathOf(project))
   const readsCode = subject.can('download_code')
+  const external = project.external_services
   const first = firstOf(projectSettings(subject))
   const issues = project.open_issues_count + (issueReach(subject) === 'all' ? project.open_confidential_issues_count : 0)
   const tabs: Tab<ProjectTab>[] = [
@@ -49,6 +50,8 @@ export function ProjectLayout({ view, subject, tab, heading, tools, children }: 
     ['ci', 'CI', links.page('pipelines'), view.viewer !== null && subject.can('read_pipeline'), { icon: 'workflow' }],
     ['packages', 'Packages', links.page('packages'), subject.can('read_package'), { icon: 'package' }],
     ['wiki', 'Wiki', links.page('wikis/home'), subject.can('read_wiki'), { icon: 'book-open' }],
+    ['external_wiki', 'External wiki', external?.wiki ?? '', external?.wiki !== undefined, { icon: 'book-open' }],
+    ['tracker', external?.tracker?.title ?? '', external?.tracker?.project_url ?? '', external?.tracker !== undefined, { icon: 'circle-dot' }],
     ['releases', 'Releases', links.page('releases'), readsCode, { icon: 'tag' }],
     ['activity', 'Activity', `${links.home}/activity`, true, { icon: 'activity' }],
     ['settings', 'Settings', `${links.home}/${first}`, view.viewer !== null && first !== undefined, { icon: 'settings' }],

@@ -35,7 +35,7 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
       ...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']),
       ...pages(can('admin_pipeline'), ['-/triggers', 'Triggers', 'git-branch']),
       ...pages(can('manage_project'), ['-/job_token_scope', 'Job tokens', 'key']),
-      ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link']),
+      ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link'], ['-/settings/integrations', 'Integrations', 'package']),
     ],
   ],
   [

@@ -29,7 +29,6 @@ export const otherAddresses = [
   moved('/groups', '/dashboard/groups'),
   ofProject('settings/members', 'project_members'),
   ofProject('settings/repository', 'protected_branches'),
-  ofProject('settings/integrations', 'hooks'),
   ofProject('settings/ci_cd', 'variables'),
   ofProject('group_links', 'project_members'),
   ofGroup('settings/repository', 'deploy_tokens'),

@@ -27,6 +27,7 @@ import {
   subgroupsPage,
 } from './group.js'
 import { groupHooks, projectHooks } from './hooks.js'
+import { integrationForm, integrationPage, integrationRemoval, integrationsPage } from './integrations.js'
 import { jobTokens } from './job-tokens.js'
 import { groupMembers, projectMembers } from './members.js'
 import { mirrors } from './mirrors.js'
@@ -92,6 +93,10 @@ export const settings: readonly (Page | Form)[] = [
   ...groupBadges,
   ...projectHooks,
   ...groupHooks,
+  integrationsPage,
+  integrationPage,
+  integrationForm,
+  integrationRemoval,
   ...projectMembers,
   ...groupMembers,
   newProjectPage,

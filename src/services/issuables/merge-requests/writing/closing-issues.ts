@@ -4,9 +4,10 @@ import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { mergeRequests } from '../../../../db/schema/index.js'
-import { closingReferences, type IssueReference } from '../../../../rules/references.js'
+import { closingKeys, closingReferences, type IssueReference } from '../../../../rules/references.js'
 import { resolveIssues } from '../../../activity/referenced-issues.js'
 import { type Page, type Paging, slice } from '../../../core/page.js'
+import { type ExternalIssue, externalIssueOf } from '../../../integrations/references.js'
 import { type IssueRecord, loadIssues } from '../../issues/list.js'
 import { closeIssue } from '../../issues/update.js'
 import { commitMessagesOf } from '../reading/contents.js'
@@ -60,22 +61,43 @@ export async function closeIssuesOf(ctx: Context, caller: SignedIn, subject: Pro
   }
 }
 
-/** Lists the issues that a merge request closes (MR-81). */
+/** The issues of another tracker that the texts of a merge request say it closes (SV-21). */
+async function externalIssuesNamedBy(ctx: Context, { project }: ProjectSubject, request: Request): Promise<ExternalIssue[]> {
+  if (!project.external_services?.tracker || request.target_branch !== project.default_branch) return []
+  const found = new Map<string, ExternalIssue>()
+  for await (const text of textsOf(ctx, project, request))
+    for (const reference of [...(await closingKeys(ctx.cpu.slices, text)), ...(await closingReferences(ctx.cpu.slices, text))]) {
+      const issue = externalIssueOf(project, reference)
+      if (issue && found.size < MAX_EXTERNAL) found.set(issue.key, issue)
+    }
+  return [...found.values()]
+}
+
+/** The most issues of another tracker that one merge request closes. */
+const MAX_EXTERNAL = 100
+
+/** Lists the issues that a merge request closes (MR-81), those of another tracker last (SV-21). */
 export async function listClosedIssues(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
   subject: MergeRequestSubject,
   paging: Paging,
-): Promise<Page<IssueRecord>> {
-  const { items, total } = slice(await issuesClosedBy(ctx, caller, subject, subject.request), paging)
+): Promise<Page<IssueRecord | ExternalIssue>> {
+  const own = await issuesClosedBy(ctx, caller, subject, subject.request)
+  const { items, total } = slice([...own, ...(await externalIssuesNamedBy(ctx, subject, subject.request))], paging)
   const recordById = new Map(
     (
       await loadIssues(
         ctx,
         caller,
-        items.map(({ issue }) => issue.id),
+        items.flatMap((item) => ('issue' in item ? [item.issue.id] : [])),
       )
     ).map((record) => [record.issue.id, record]),
   )
-  return { items: items.flatMap(({ issue }) => recordById.get(issue.id) ?? []), total }
+  return {
+    items: items.flatMap((item): (IssueRecord | ExternalIssue)[] =>
+      'issue' in item ? [recordById.get(item.issue.id)].filter((record) => record !== undefined) : [item],
+    ),
+    total,
+  }
 }
