@@ -311,6 +311,9 @@ const READS = {
   // of a new project, which pulls from nowhere
   'GET /projects/:id/mirror/pull': async (k) => ({ fill: await aFollower(k) }),
   'GET /projects/:id/hooks': '',
+  ...Object.fromEntries(
+    ['services', 'integrations'].flatMap((name) => [`GET /projects/:id/${name}`, `GET /projects/:id/${name}/:slug`].map((call) => [call, ''])),
+  ),
   'GET /projects/:id/hooks/:hook_id': '',
   'GET /projects/:id/hooks/:hook_id/events': '',
   'GET /groups/:id/hooks': '',
@@ -766,6 +769,15 @@ const WRITES = {
     return { fill: { ...fill, mirror_id: (await k.post('/projects/:id/remote_mirrors', { url: NOWHERE, enabled: true }, fill)).id } }
   },
   'POST /projects/:id/mirror/pull': async (k) => ({ fill: await aFollower(k) }),
+  ...Object.fromEntries(
+    ['services', 'integrations'].flatMap((name) => [
+      [`PUT /projects/:id/${name}/:slug`, ({ n }) => ({ body: { external_wiki_url: `https://example.com/${n}` } })],
+      [
+        `DELETE /projects/:id/${name}/:slug`,
+        async (k) => (await k.put(`/projects/:id/${name}/:slug`, { external_wiki_url: 'https://example.com' }), {}),
+      ],
+    ]),
+  ),
   'PATCH /projects/:id/job_token_scope': ({ n }) => ({ body: { enabled: n % 2 === 0 } }),
   'POST /projects/:id/job_token_scope/allowlist': async (k) => ({ body: { target_project_id: (await newProject(k)).id } }),
   'DELETE /projects/:id/job_token_scope/allowlist/:target_project_id': async (k) => {
@@ -1140,7 +1152,7 @@ function seededFill(path, s) {
     branch: 'main',
     file_path: s.file,
     format: 'tar',
-    slug: 'home',
+    slug: path.includes('/wikis/') ? 'home' : 'external-wiki',
   }
 }
 

@@ -113,6 +113,8 @@ export async function seed(bench) {
   const link = await post(`${p}/releases/v1/assets/links`, { name: 'a', url: 'https://example.com/a' })
   const comment = await post(`${p}/repository/commits/${head}/discussions`, { body: 'A comment' })
   for (const at of [p, `/groups/${group.id}`]) await post(`${at}/variables`, { key: 'KEY', value: 'value' })
+  // releases before these have no integrations
+  await put(`${p}/integrations/external-wiki`, { external_wiki_url: 'https://example.com' }).catch(() => null)
   const badges = {}
   for (const at of [p, `/groups/${group.id}`])
     badges[at] = (await post(`${at}/badges`, { link_url: 'https://example.com/%{project_path}', image_url: 'https://example.com/a.svg' })).id

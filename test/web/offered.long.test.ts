@@ -1,6 +1,7 @@
 // @module-tag long
 import { type CheerioAPI, load } from 'cheerio'
 import { beforeAll, expect, it } from 'vitest'
+import { PROPERTIES } from '../../src/services/integrations/catalogue.js'
 import { forms, pages } from '../../src/web/index.js'
 import type { Form } from '../../src/web/page.js'
 import { CALLERS, MATRIX, rowOf } from '../access/matrix.js'
@@ -268,6 +269,14 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   'hook[url]': 'https://hooks.example/',
   'badge[link_url]': 'https://badges.example/',
   'badge[image_url]': 'https://badges.example/one.svg',
+  // what integrations require
+  ...Object.fromEntries(
+    Object.entries(PROPERTIES).map(([name, { kind }]) => [
+      `service[${name}]`,
+      { recipients: 'one@mail.example', issues_url: 'https://issues.example/:id' }[name] ??
+        (kind === 'url' || kind === 'address' ? 'https://service.example/' : 'one'),
+    ]),
+  ),
   'share[group]': group,
   'project[namespace]': group,
   'deploy_key[key]': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl one',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { INTEGRATION_EVENTS } from '../../rules/integration-events.js'
+import { INTEGRATION_EVENTS } from '../../rules/integrations/events.js'
 import type { Integration } from '../../services/hooks/integrations/integrations.js'
 
 const events = Object.fromEntries(INTEGRATION_EVENTS.map((event) => [`${event}_events`, z.boolean()])) as Record<
@@ -39,11 +39,11 @@ export const presentBasicIntegration = (integration: Integration): z.infer<typeo
   comment_on_event_enabled: integration.settings['comment_on_event_enabled'] === true,
 })
 
-export const presentIntegration = (integration: Integration): z.infer<typeof IntegrationWithProperties> => ({
-  ...presentBasicIntegration(integration),
-  properties: Object.fromEntries(
-    Object.entries(integration.service.properties)
-      .filter(([, { secret, beside }]) => !secret && !beside)
-      .map(([name]) => [name, integration.settings[name] ?? null]),
-  ),
-})
+export const presentIntegration = (integration: Integration): z.infer<typeof IntegrationWithProperties> =>
+  Object.assign(presentBasicIntegration(integration), {
+    properties: Object.fromEntries(
+      Object.entries(integration.service.properties)
+        .filter(([, { secret, beside }]) => !secret && !beside)
+        .map(([name]) => [name, integration.settings[name] ?? null]),
+    ),
+  })

@@ -4,7 +4,7 @@ import { BasicIntegration, IntegrationWithProperties, presentBasicIntegration, p
 import { notFound } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, clearable, int, opt, str } from '../../http/params.js'
-import { INTEGRATION_EVENTS } from '../../rules/integration-events.js'
+import { INTEGRATION_EVENTS } from '../../rules/integrations/events.js'
 import type { IntegrationValue } from '../../services/hooks/integrations/integrations.js'
 import { disableIntegration, findIntegration, listIntegrations, serviceOf, setIntegration } from '../../services/hooks/integrations/integrations.js'
 import { PROPERTIES } from '../../services/integrations/catalogue.js'

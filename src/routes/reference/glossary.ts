@@ -1,4 +1,5 @@
 import type { Glossary } from '../../http/openapi/parameters.js'
+import { PROPERTIES } from '../../services/integrations/catalogue.js'
 import { ISSUABLES, KEYS_AND_HOOKS } from './glossary-collaboration.js'
 import { COMMON, PLACES } from './glossary-places.js'
 
@@ -41,7 +42,23 @@ const ADMINISTRATION = {
   'Administration: text': 'The same as text.',
 }
 
-const TEXTS: Record<string, string> = { ...COMMON, ...PLACES, ...ISSUABLES, ...KEYS_AND_HOOKS, ...BROADCASTS, ...ADMINISTRATION }
+/** What the properties of integrations are called on their pages. */
+const INTEGRATIONS: Record<string, string> = {
+  'Integrations: slug': 'The service, such as `slack`.',
+  'Integrations: notify_only_default_branch': 'In place of `branches_to_be_notified`: `default` or `all`.',
+  commit_events: 'Whether commits are told.',
+  ...Object.fromEntries(Object.entries(PROPERTIES).map(([name, { label, hint }]) => [`Integrations: ${name}`, `${label}.${hint ? ` ${hint}` : ''}`])),
+}
+
+const TEXTS: Record<string, string> = {
+  ...COMMON,
+  ...PLACES,
+  ...ISSUABLES,
+  ...KEYS_AND_HOOKS,
+  ...BROADCASTS,
+  ...ADMINISTRATION,
+  ...INTEGRATIONS,
+}
 
 /** The description of a parameter whose declaration has none. */
 export const glossary: Glossary = (name, { path, tag }) => {

@@ -1,6 +1,6 @@
 import type { IntegrationValue } from '../../db/schema/index.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
-import type { IntegrationEvent } from '../../rules/integration-events.js'
+import type { IntegrationEvent } from '../../rules/integrations/events.js'
 import type { MailMessage } from '../core/mail.js'
 import type { Payload } from './payload.js'
 

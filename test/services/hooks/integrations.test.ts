@@ -22,8 +22,10 @@ const post = async (project: TestProject, path: string, body: object) =>
       .send(body)
       .expect(201)
   ).body
+// biome-ignore lint/suspicious/noExplicitAny: tests look into payloads
+type Sent = any[]
 /** What came to a path, as JSON, once all jobs have run. */
-async function sentTo(path: string) {
+async function sentTo(path: string): Promise<Sent> {
   await t.ctx.jobs.drain()
   return r.got.filter((sent) => sent.path === path).map(({ text }) => JSON.parse(text))
 }
@@ -39,7 +41,10 @@ describe('a chat', () => {
     const bot = `/${++counter}`
     await set(project, 'telegram', { hostname: r.url + bot, token: '12:ab', room: '@room' })
     await post(project, '/issues', { title: '<b> [x](y) & @channel *a*', description: '@everyone <@all>' })
-    const sent = Object.fromEntries(await Promise.all(paths.map(async ([slug, path]) => [slug, await sentTo(path)] as const)))
+    const sent = Object.fromEntries(await Promise.all(paths.map(async ([slug, path]) => [slug, await sentTo(path)] as const))) as {
+      [slug: string]: Sent
+    }
+    const first = (slug: string) => sent[slug]?.[0]
     const issue = `http://roost.test/${project.fullPath}/issues/1`
     const name = project.creator.name
     expect(sent['slack']).toEqual([
@@ -52,14 +57,14 @@ describe('a chat', () => {
         attachments: [{ fallback: '@everyone &lt;@all&gt;', text: '@everyone &lt;@all&gt;', color: '#334455', mrkdwn_in: ['text'] }],
       },
     ])
-    expect(sent['mattermost'][0].attachments[0].text).toBe('@\u200beveryone &lt;@\u200ball&gt;')
-    expect(sent['discord'][0]).toMatchObject({ allowed_mentions: { parse: [] }, embeds: [{ author: { name } }] })
-    expect(sent['discord'][0].embeds[0].description).toContain(`[\\#1 \\<b\\> \\[x\\]\\(y\\) & @\u200bchannel \\*a\\*](${issue}) opened by`)
-    expect(sent['microsoft-teams'][0]).toMatchObject({ '@type': 'MessageCard', summary: expect.stringContaining('Issue #1 <b> [x](y)') })
-    expect(sent['hangouts-chat'][0].text).toContain('<\u200b@all>')
-    expect(sent['webex-teams'][0].markdown).toContain('<\u200b@\u200ball>')
-    expect(sent['unify-circuit'][0]).toMatchObject({ markdown: true, text: expect.stringContaining(issue) })
-    expect(sent['pumble'][0].text).toContain(`<${issue}|#1`)
+    expect(first('mattermost').attachments[0].text).toBe('@\u200beveryone &lt;@\u200ball&gt;')
+    expect(first('discord')).toMatchObject({ allowed_mentions: { parse: [] }, embeds: [{ author: { name } }] })
+    expect(first('discord').embeds[0].description).toContain(`[\\#1 \\<b\\> \\[x\\]\\(y\\) & @\u200bchannel \\*a\\*](${issue}) opened by`)
+    expect(first('microsoft-teams')).toMatchObject({ '@type': 'MessageCard', summary: expect.stringContaining('Issue #1 <b> [x](y)') })
+    expect(first('hangouts-chat').text).toContain('<\u200b@all>')
+    expect(first('webex-teams').markdown).toContain('<\u200b@\u200ball>')
+    expect(first('unify-circuit')).toMatchObject({ markdown: true, text: expect.stringContaining(issue) })
+    expect(first('pumble').text).toContain(`<${issue}|#1`)
     const [telegram] = await sentTo(`${bot}/bot12:ab/sendMessage`)
     expect(telegram).toMatchObject({ chat_id: '@room', parse_mode: 'HTML' })
     expect(telegram.text).toContain(`<a href="${issue}">#1 &lt;b&gt;`)
@@ -98,7 +103,7 @@ describe('a chat', () => {
     await set(project, 'slack', { webhook: r.url + path, ...more })
     await post(project, '/issues', { title: 'Open' })
     await post(project, '/issues', { title: 'Secret', confidential: true })
-    expect((await sentTo(path)).map(({ channel, username }) => [channel, username])).toEqual([
+    expect((await sentTo(path)).map(({ channel, username }) => [channel, username]).sort()).toEqual([
       ['one', 'bot'],
       ['two', 'bot'],
     ])

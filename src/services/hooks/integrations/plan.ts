@@ -1,7 +1,7 @@
 import { and, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { integrations } from '../../../db/schema/index.js'
-import type { IntegrationEvent } from '../../../rules/integration-events.js'
+import type { IntegrationEvent } from '../../../rules/integrations/events.js'
 import { addressesIn } from '../../integrations/mails.js'
 import { type BranchFacts, branchOf, isBranchWanted, type Payload, payloadOf } from '../../integrations/payload.js'
 import { type ServiceRequest, textOf } from '../../integrations/service.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
 import { bool, list as listed, oneOf, opt, orDefault, paging, str } from '../../../http/params.js'
-import { INTEGRATION_EVENTS, type IntegrationEvent } from '../../../rules/integration-events.js'
+import { INTEGRATION_EVENTS, type IntegrationEvent } from '../../../rules/integrations/events.js'
 import { type HookAttempt, listAttempts } from '../../../services/hooks/attempts.js'
 import {
   disableIntegration,
