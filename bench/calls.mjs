@@ -774,7 +774,10 @@ const WRITES = {
       [`PUT /projects/:id/${name}/:slug`, ({ n }) => ({ body: { external_wiki_url: `https://example.com/${n}` } })],
       [
         `DELETE /projects/:id/${name}/:slug`,
-        async (k) => (await k.put(`/projects/:id/${name}/:slug`, { external_wiki_url: 'https://example.com' }), {}),
+        async (k) => {
+          await k.put(`/projects/:id/${name}/:slug`, { external_wiki_url: 'https://example.com' })
+          return {}
+        },
       ],
     ]),
   ),

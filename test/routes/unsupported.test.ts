@@ -94,7 +94,16 @@ describe('refused parameters', () => {
     const snippet = await say(`${project.path}/snippets`, { title: 's', file_name: 'a', content: 'x', visibility: 'private' })
     const note = await say(`${project.path}/issues/1/notes`, { body: 'x' })
     await say(`${project.path}/protected_branches`, { name: 'release' })
-    ids = { issue_iid: 1, merge_request_iid: 1, snippet_id: snippet.id, note_id: note.id, key: 'A', name: 'release', user_id: member.id, slug: 'slack' }
+    ids = {
+      issue_iid: 1,
+      merge_request_iid: 1,
+      snippet_id: snippet.id,
+      note_id: note.id,
+      key: 'A',
+      name: 'release',
+      user_id: member.id,
+      slug: 'slack',
+    }
   })
 
   const pathOf = (call: string) =>

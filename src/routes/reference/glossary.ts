@@ -46,7 +46,7 @@ const ADMINISTRATION = {
 const INTEGRATIONS: Record<string, string> = {
   'Integrations: slug': 'The service, such as `slack`.',
   'Integrations: notify_only_default_branch': 'In place of `branches_to_be_notified`: `default` or `all`.',
-  commit_events: 'Whether commits are told.',
+  commit_events: 'Whether commits are delivered.',
   ...Object.fromEntries(Object.entries(PROPERTIES).map(([name, { label, hint }]) => [`Integrations: ${name}`, `${label}.${hint ? ` ${hint}` : ''}`])),
 }
 

@@ -10,6 +10,7 @@ import { Failure, notFound } from '../../failures.js'
 import { currentHookChain } from '../../lib/async/hook-chain.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
+import { parseUrl } from '../../lib/url.js'
 import { type Page, type Paging, pageAndTotal } from '../core/page.js'
 import { SERVICES } from '../integrations/catalogue.js'
 import { triggerOf, type WebhookEvent } from './event.js'
@@ -30,7 +31,7 @@ const SECRET_HEADERS = new Set([`${PREFIX}Token`, 'Authorization'])
 const MASK = '[REDACTED]'
 const UNDECIPHERABLE = 'The URL or the token of the hook cannot be decrypted: set both again'
 
-/** The headers of a delivery (HK-10); most integrations are not told what only programs that read webhooks need (SV-6). */
+/** The headers of a delivery (HK-10); most integrations get none that only programs for webhooks read (SV-6). */
 function headersOf(ctx: Context, hook: Hook, { event, uuid, key, hook_chain }: Delivery, token: string | null): Record<string, string> {
   const sender = hook.integration === null ? undefined : SERVICES.get(hook.integration)?.sender
   if (sender && !sender.asWebhook)
@@ -61,8 +62,8 @@ type Outcome = { answer: PostAnswer } | { fault: string }
 /** The method of a delivery, and its address from that of the hook. */
 function requestOf(address: string, request: string | null): { method: 'POST' | 'PUT'; address: string } {
   const [method = '', path = ''] = request?.split(' ') ?? []
-  if (request === null || !URL.canParse(address)) return { method: 'POST', address }
-  const url = new URL(address)
+  const url = request === null ? null : parseUrl(address)
+  if (!url) return { method: 'POST', address }
   if (path.startsWith('?')) url.search = `${url.search}${url.search === '' ? '?' : '&'}${path.slice(1)}`
   else url.pathname = `${url.pathname.replace(/\/$/, '')}/${path}`
   return { method: method === 'PUT' ? 'PUT' : 'POST', address: url.href }

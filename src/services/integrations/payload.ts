@@ -105,6 +105,6 @@ export function isBranchWanted(choice: string, facts: BranchFacts | null): boole
   return choice === 'default_and_protected' ? facts.isDefault || facts.isProtected : true
 }
 
-/** Whether a pipeline has an end that is told: a failure, or a success unless only failures are (SV-9). */
+/** Whether the end of a pipeline makes a message: a failure, or a success unless only failures count (SV-9). */
 export const isEndWanted = ({ object_attributes: { status } }: PipelinePayload, brokenOnly: boolean) =>
   status === 'failed' || (status === 'success' && !brokenOnly)

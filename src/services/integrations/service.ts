@@ -1,5 +1,6 @@
 import type { IntegrationValue } from '../../db/schema/index.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'
+import { parseUrl } from '../../lib/url.js'
 import type { IntegrationEvent } from '../../rules/integrations/events.js'
 import type { MailMessage } from '../core/mail.js'
 import type { Payload } from './payload.js'
@@ -76,8 +77,8 @@ export const baseOf = (settings: Settings, name: string): string => withoutTrail
 
 /** An address with a user and a password, if there is a user. */
 export function withCredentials(address: string, user: string, password: string): string {
-  if (user === '' || !URL.canParse(address)) return address
-  const url = new URL(address)
+  const url = parseUrl(address)
+  if (user === '' || !url) return address
   url.username = encodeURIComponent(user)
   url.password = encodeURIComponent(password)
   return url.href
@@ -93,7 +94,7 @@ export const BRANCH_CHOICES = ['all', 'default', 'protected', 'default_and_prote
 export const branches = (fallback: (typeof BRANCH_CHOICES)[number]): Property => ({
   kind: 'choice',
   label: 'Branches',
-  hint: 'Whose pushes and pipelines are told.',
+  hint: 'Messages are sent about their pushes and pipelines.',
   choices: BRANCH_CHOICES,
   fallback,
 })

@@ -67,7 +67,7 @@ describe('integrations of a project', () => {
       ['slack', { webhook: 'http://127.0.0.1/x' }, { message: { webhook: [expect.stringContaining('is blocked')] } }],
       ['slack', { webhook: WEBHOOK, branches_to_be_notified: 'some' }, { message: { branches_to_be_notified: ['is not included in the list'] } }],
       ['slack', { webhook: WEBHOOK, username: 'x'.repeat(3_000) }, { message: { username: ['is too long (maximum is 2048 characters)'] } }],
-      ['emails-on-push', { recipients: 'nobody' }, { message: { recipients: ['is not a list of mail addresses'] } }],
+      ['emails-on-push', { recipients: 'somewhere' }, { message: { recipients: ['is not a list of mail addresses'] } }],
       ['emails-on-push', { recipients: 'a@x.org', send_from_committer_email: true }, { error: 'send_from_committer_email is not supported' }],
       ['jira', { url: 'https://jira.example.com', password: 'x' }, { message: { username: ["can't be blank"] } }],
       ['external-wiki', { external_wiki_url: 'javascript:alert(1)' }, { message: { external_wiki_url: ['must be a valid URL'] } }],

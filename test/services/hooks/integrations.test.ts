@@ -32,7 +32,7 @@ async function sentTo(path: string): Promise<Sent> {
 const aRepository = () => aProject(t.ctx, { files: { 'readme.md': 'one\n' } })
 
 describe('a chat', () => {
-  it('is told of pushes, issues, notes, wiki pages and merge requests, each in its own way (SV-6, SV-8)', async () => {
+  it('gets pushes, issues, notes, wiki pages and merge requests, each in its own way (SV-6, SV-8)', async () => {
     const project = await aRepository()
     const paths = ['slack', 'mattermost', 'discord', 'microsoft-teams', 'hangouts-chat', 'webex-teams', 'unify-circuit', 'pumble'].map((slug) => {
       return [slug, `/${++counter}/${slug}`] as const
@@ -84,7 +84,7 @@ describe('a chat', () => {
     expect((await lines()).sort()).toEqual(
       [
         `${name} pushed to branch main of ${place} (Compare changes)`,
-        // a branch that is not the default one is not told
+        // nothing about a branch that is not the default one
         `${name} pushed new tag v1 to ${place}`,
         `${name} commented on issue #1 &lt;b&gt; [x](y) &amp; @channel *a* in ${place}`,
         `[${place}] Issue #1 Other closed by ${name}`,
@@ -96,7 +96,7 @@ describe('a chat', () => {
     expect(pushed.attachments[0].text).toMatch(new RegExp(`^<http://roost.test/${project.fullPath}/commit/[0-9a-f]{40}\\|[0-9a-f]{8}>: First - `))
   })
 
-  it('is told of chosen events, in the channel of each, and of the ends of pipelines (SV-7, SV-8, SV-9)', async () => {
+  it('gets chosen events, in the channel of each, and of the ends of pipelines (SV-7, SV-8, SV-9)', async () => {
     const { project, runner } = await ci.withCi('job:\n  script: x\n')
     const path = `/${++counter}`
     const more = { username: 'bot', channel: 'all', issue_channel: 'one, two', issues_events: false, branches_to_be_notified: 'protected' }

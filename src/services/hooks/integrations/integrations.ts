@@ -7,7 +7,7 @@ import { type HookEvent, type IntegrationValue, integrations, projects, webHooks
 import { statement } from '../../../db/statement.js'
 import { invalidInput, invalidRecord, notFound, refused } from '../../../failures.js'
 import { BadTarget, checkTarget } from '../../../lib/ssrf-guard.js'
-import { isUrl } from '../../../lib/url.js'
+import { isUrl, parseUrl } from '../../../lib/url.js'
 import type { IntegrationEvent } from '../../../rules/integrations/events.js'
 import { lengthOf, tooLong } from '../../../rules/path.js'
 import { type AuditAction, audit } from '../../core/audit.js'
@@ -188,9 +188,9 @@ function faultOf({ kind, choices }: Property, value: IntegrationValue): string |
   if (lengthOf(value) > most) return tooLong(most)
   if (kind !== 'lines' && /\p{Cc}/u.test(value)) return 'is invalid'
   if (kind === 'url' && !isUrl(value, ['http', 'https'])) return 'must be a valid URL'
-  // it would be shown
-  if (kind === 'address' && URL.canParse(value) && `${new URL(value).username}${new URL(value).password}` !== '')
-    return 'must not have a user or a password'
+  const address = kind === 'address' ? parseUrl(value) : null
+  // they would be shown
+  if (address && (address.username !== '' || address.password !== '')) return 'must not have a user or a password'
   return null
 }
 

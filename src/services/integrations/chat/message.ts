@@ -24,7 +24,7 @@ const MAX_JOBS = 10
 /** Characters of a text of somebody that a message shows. */
 const MAX_TEXT = 2_000
 
-/** The message about an event; null if chats are not told of it (SV-8). */
+/** The message about an event; null if chats get none about it (SV-8). */
 export function messageOf(payload: Payload, brokenOnly: boolean): ChatMessage | null {
   const { project } = payload
   const place = { text: `${project.namespace} / ${project.name}`, href: project.web_url }

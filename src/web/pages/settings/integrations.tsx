@@ -69,7 +69,7 @@ export const integrationsPage = page({
       title: `Integrations · ${fullPathOf(subject.project)}`,
       body: (
         <ofProject.Frame view={view} subject={subject} at={HERE} title="Integrations">
-          <p>Other services that are told what happens here, or that have the issues or the wiki of the project.</p>
+          <p>Other services that get what happens here, or that have the issues or the wiki of the project.</p>
           <Rows empty="There are none.">
             {sorted.map(({ slug, title, description }) => (
               <Row key={slug}>
