@@ -496,7 +496,6 @@ describe('protection, variables, keys and tokens', () => {
     const browser = await signedIn(owner)
     for (const [from, to] of [
       ['ci_cd', 'variables'],
-      ['integrations', 'hooks'],
       ['members', 'project_members'],
       ['repository', 'protected_branches'],
     ])

@@ -104,22 +104,23 @@ export async function setIntegration(ctx: Context, subject: ProjectSubject, slug
   const row = { project_id: subject.project.id, slug }
   const hook = await hookColumns(ctx, service, row, { settings, events })
   const { open, sealed } = parted(service, settings)
+  const now = ctx.now()
   const values = {
     active: true,
     events,
     properties: open,
     sealed_properties: Object.keys(sealed).length > 0 ? ctx.encryption.seal(JSON.stringify(sealed), integrationPurpose(row)) : null,
-    updated_at: ctx.now(),
+    updated_at: now,
   }
   const saved = await ctx.db.transaction(async (tx) => {
     await lockName(tx, `integrations of project ${row.project_id}`)
     if (service.tracker) await requireOneTracker(tx, row)
     const [made] = await tx
       .insert(integrations)
-      .values({ ...row, ...values, created_at: ctx.now() })
+      .values({ ...row, ...values, created_at: now })
       .onConflictDoUpdate({ target: [integrations.project_id, integrations.slug], set: values })
       .returning()
-    await saveHook(tx, row, hook, ctx.now())
+    await saveHook(tx, row, hook, now)
     await saveLinks(tx, row.project_id)
     await recordAudit(ctx, tx, subject, before?.active ? 'integration_updated' : 'integration_added', slug)
     return onlyRow([made as Row])
