@@ -15,5 +15,4 @@ ALTER TABLE "hook_deliveries" ADD COLUMN "request" text;--> statement-breakpoint
 ALTER TABLE "web_hooks" ADD COLUMN "integration" text;--> statement-breakpoint
 ALTER TABLE "projects" ADD COLUMN "external_services" jsonb;--> statement-breakpoint
 ALTER TABLE "integrations" ADD CONSTRAINT "integrations_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "web_hooks" ADD CONSTRAINT "web_hooks_integration_fk" FOREIGN KEY ("project_id","integration") REFERENCES "public"."integrations"("project_id","slug") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE UNIQUE INDEX "web_hooks_integration_idx" ON "web_hooks" USING btree ("project_id","integration") WHERE "web_hooks"."integration" is not null;

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, check, foreignKey, index, integer, jsonb, pgTable, text, unique, uniqueIndex } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, index, integer, jsonb, pgTable, text, unique, uniqueIndex } from 'drizzle-orm/pg-core'
 import { hookChain, id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
@@ -80,11 +80,6 @@ export const webHooks = pgTable(
   },
   (t) => [
     check('web_hooks_one_source', sql`num_nonnulls(${t.project_id}, ${t.group_id}) < 2`),
-    foreignKey({
-      name: 'web_hooks_integration_fk',
-      columns: [t.project_id, t.integration],
-      foreignColumns: [integrations.project_id, integrations.slug],
-    }).onDelete('cascade'),
     uniqueIndex('web_hooks_integration_idx').on(t.project_id, t.integration).where(sql`${t.integration} is not null`),
     index('web_hooks_project_id_idx').on(t.project_id, t.id).where(sql`${t.project_id} is not null`),
     index('web_hooks_group_id_idx').on(t.group_id, t.id).where(sql`${t.group_id} is not null`),

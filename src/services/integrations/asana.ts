@@ -4,7 +4,7 @@ import { type Service, type ServiceRequest, type Settings, secret, text, textOf 
 /** Requests for one push. */
 const MAX_REQUESTS = 50
 /** A task after `#` or by its address, with a word that closes it before it. */
-const TASK = /(?:\b(fix|ed|close|closed|fixed)[ \t]{1,8})?(?:#|https:\/\/app\.asana\.com\/[^\s]{0,80}\/)([0-9]{3,20})\b/gi
+const TASK = /(?:\b(fix|fixed|close|closed)[ \t]{1,8})?(?:#|https:\/\/app\.asana\.com\/[^\s]{0,80}\/)([0-9]{3,20})\b/gi
 
 const restrictedTo = (settings: Settings) =>
   textOf(settings, 'restrict_to_branch')
