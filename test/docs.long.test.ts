@@ -280,6 +280,9 @@ describe('every block of the docs', () => {
       await typed(only('docs/storages.md')[0])
       expect(readdirSync(join(folder, 'two'))).toContain('01')
     },
+    'docs/integrations.md': async () => {
+      expect((await typed(only('docs/integrations.md')[0])).stdout).toContain('"slug":"emails-on-push"')
+    },
     'docs/webhooks.md': async () => {
       await typed(only('docs/webhooks.md')[0])
       expect(received).toEqual(['Push Hook'])

@@ -73,6 +73,7 @@ async function makeProject(): Promise<TestProject> {
   await say('/hooks', { url: 'https://hooks.example/' })
   await say('/remote_mirrors', { url: 'https://mirrors.example/a.git', enabled: true })
   await say('/badges', { link_url: 'https://badges.example/', image_url: 'https://badges.example/one.svg' })
+  await t.api('put', `${project.path}/integrations/external-wiki`, owner).send({ external_wiki_url: 'https://wiki.example/' }).expect(200)
   await say('/variables', { key: 'ONE', value: 'one' })
   await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)
   await say('/triggers', { description: 'one' })
