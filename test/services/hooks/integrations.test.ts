@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
-import { projects } from '../../../src/db/schema/index.js'
+import { projects, webHooks } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { ciOf } from '../../support/ci.js'
 import { aCommit, aProject, type TestProject } from '../../support/factories.js'
@@ -195,6 +195,25 @@ describe('Jira', () => {
     await aCommit(t.ctx, project, { 'c.txt': 'c' }, { message: 'PROJ-6' })
     expect(await asked()).toEqual([['PROJ-5/comment', expect.stringContaining('[a merge request|')]])
     expect(r.got[0]?.headers.authorization).toBe('Bearer token')
+  })
+})
+
+describe('Asana', () => {
+  it('gets comments and completed tasks below its address, with its token (SV-24)', async () => {
+    const project = await aRepository()
+    const path = `/${++counter}`
+    await set(project, 'asana', { api_key: 'key' })
+    // its address is a fixed one
+    const sealed_url = t.ctx.encryption.seal(r.url + path, `project ${project.id} hook url`)
+    await t.ctx.db.write.update(webHooks).set({ sealed_url }).where(eq(webHooks.project_id, project.id))
+    await aCommit(t.ctx, project, { 'a.txt': 'a' }, { message: 'Fixed #12345' })
+    await t.ctx.jobs.drain()
+    const own = r.got.filter((sent) => sent.path.startsWith(path))
+    expect(own.map(({ path: to, headers }) => [to, headers.authorization]).sort()).toEqual([
+      [`${path}/tasks/12345`, 'Bearer key'],
+      [`${path}/tasks/12345/stories`, 'Bearer key'],
+    ])
+    expect(own.map(({ text }) => JSON.parse(text).data)).toContainEqual({ completed: true })
   })
 })
 
