@@ -3,8 +3,8 @@ import type { Database, Transaction } from '../../db/client.js'
 import {
   applicationSettings,
   builds,
-  mirrors,
   integrations,
+  mirrors,
   oauthKeys,
   otpSecrets,
   pipelineSchedules,
