@@ -173,6 +173,18 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
       about_id: [{ type: 'about_type', of: OF_TEXTS }, 'row'],
     },
   },
+  feature_flag_user_lists: { isLater: true },
+  feature_flags: { isLater: true },
+  feature_flag_strategies: {
+    where: 'exists (select from feature_flags f where f.id = t.feature_flag_id and f.project_id = $)',
+    refers: { feature_flag_id: ['feature_flags', 'row'], user_list_id: ['feature_flag_user_lists', 'row'] },
+    isLater: true,
+  },
+  feature_flag_scopes: {
+    where: `exists (select from feature_flag_strategies s join feature_flags f on f.id = s.feature_flag_id where s.id = t.strategy_id and f.project_id = $)`,
+    refers: { strategy_id: ['feature_flag_strategies', 'row'] },
+    isLater: true,
+  },
   boards: { isLater: true },
   board_lists: {
     where: 'exists (select from boards b where b.id = t.board_id and b.project_id = $)',
@@ -479,7 +491,15 @@ async function insert(tx: Transaction, table: string, columns: Column[], project
 
 /** Counts again what depends on people who are not here, and numbers, also of milestones that were those of groups. */
 async function recount(tx: Transaction, projectId: number): Promise<void> {
-  for (const [kind, table] of Object.entries({ issue: 'issues', merge_request: 'merge_requests', milestone: 'milestones', pipeline: 'pipelines' }))
+  const numbered = {
+    issue: 'issues',
+    merge_request: 'merge_requests',
+    milestone: 'milestones',
+    pipeline: 'pipelines',
+    feature_flag: 'feature_flags',
+    feature_flag_user_list: 'feature_flag_user_lists',
+  }
+  for (const [kind, table] of Object.entries(numbered))
     await tx.execute(sql`insert into iid_counters (project_id, kind, last)
       select project_id, ${kind}, max(iid) from ${sql.raw(table)} where project_id = ${projectId} group by 1
       on conflict (project_id, kind) do update set last = greatest(iid_counters.last, excluded.last)`)

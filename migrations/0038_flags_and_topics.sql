@@ -1,0 +1,55 @@
+CREATE TABLE "feature_flag_clients" (
+	"project_id" bigint PRIMARY KEY NOT NULL,
+	"sealed" text,
+	"digest" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "feature_flag_scopes" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "feature_flag_scopes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"strategy_id" bigint NOT NULL,
+	"environment_scope" text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "feature_flag_strategies" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "feature_flag_strategies_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"feature_flag_id" bigint NOT NULL,
+	"name" text NOT NULL,
+	"parameters" jsonb NOT NULL,
+	"user_list_id" bigint
+);
+--> statement-breakpoint
+CREATE TABLE "feature_flag_user_lists" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "feature_flag_user_lists_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"project_id" bigint NOT NULL,
+	"iid" integer NOT NULL,
+	"name" text NOT NULL,
+	"user_xids" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "feature_flags" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "feature_flags_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"project_id" bigint NOT NULL,
+	"iid" integer NOT NULL,
+	"name" text NOT NULL,
+	"description" text,
+	"active" boolean NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+ALTER TABLE "feature_flag_clients" ADD CONSTRAINT "feature_flag_clients_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "feature_flag_scopes" ADD CONSTRAINT "feature_flag_scopes_strategy_id_feature_flag_strategies_id_fk" FOREIGN KEY ("strategy_id") REFERENCES "public"."feature_flag_strategies"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "feature_flag_strategies" ADD CONSTRAINT "feature_flag_strategies_feature_flag_id_feature_flags_id_fk" FOREIGN KEY ("feature_flag_id") REFERENCES "public"."feature_flags"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "feature_flag_strategies" ADD CONSTRAINT "feature_flag_strategies_user_list_id_feature_flag_user_lists_id_fk" FOREIGN KEY ("user_list_id") REFERENCES "public"."feature_flag_user_lists"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "feature_flag_user_lists" ADD CONSTRAINT "feature_flag_user_lists_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "feature_flags" ADD CONSTRAINT "feature_flags_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "feature_flag_scopes_strategy_id_idx" ON "feature_flag_scopes" USING btree ("strategy_id","id");--> statement-breakpoint
+CREATE INDEX "feature_flag_strategies_feature_flag_id_idx" ON "feature_flag_strategies" USING btree ("feature_flag_id","id");--> statement-breakpoint
+CREATE INDEX "feature_flag_strategies_user_list_id_idx" ON "feature_flag_strategies" USING btree ("user_list_id") WHERE "feature_flag_strategies"."user_list_id" is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "feature_flag_user_lists_project_id_iid_key" ON "feature_flag_user_lists" USING btree ("project_id","iid");--> statement-breakpoint
+CREATE UNIQUE INDEX "feature_flag_user_lists_project_id_name_key" ON "feature_flag_user_lists" USING btree ("project_id","name");--> statement-breakpoint
+CREATE UNIQUE INDEX "feature_flags_project_id_iid_key" ON "feature_flags" USING btree ("project_id","iid");--> statement-breakpoint
+CREATE UNIQUE INDEX "feature_flags_project_id_name_key" ON "feature_flags" USING btree ("project_id","name");
