@@ -21,8 +21,8 @@ export interface Call<Subject, Signed extends boolean, Input> {
   input: Input
   /** The context of presenters. */
   view: View
-  /** The header `X-Gitlab-Event`: the call is the delivery of a webhook. */
-  event: string | undefined
+  /** A header of the request, by its name in lower case. */
+  header(name: string): string | undefined
   /** A signal that is aborted when the client disconnects before it has its response. */
   gone(): AbortSignal
   /**

@@ -185,7 +185,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
       input,
       view,
       gone: () => disconnectSignal(reply),
-      event: request.headers['x-gitlab-event']?.toString(),
+      header: (name) => request.headers[name]?.toString(),
       unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
     })
   // a violated foreign key in a deletion means that a row still refers to the deleted one: a bug, and no 404

@@ -32,8 +32,9 @@ const run = (path: string): Endpoint =>
     }),
     output: Pipeline,
     answers: [400, 403, 404],
-    async handler({ ctx, input, view, event }) {
-      if (event === 'Pipeline Hook') throw forbidden()
+    async handler({ ctx, input, view, header }) {
+      // the call is the delivery of a webhook
+      if (header('x-gitlab-event') === 'Pipeline Hook') throw forbidden()
       const { id: project, token, ref, variables = {} } = input
       const payload = Object.fromEntries(Object.entries(input).filter(([name]) => !CREDENTIALS.has(name)))
       const { subject, id } = await triggerPipelineBy(ctx, { project, token, ref, variables: Object.entries(variables), payload })
