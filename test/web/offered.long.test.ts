@@ -77,6 +77,8 @@ async function makeProject(): Promise<TestProject> {
   await say('/variables', { key: 'ONE', value: 'one' })
   await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)
   await say('/triggers', { description: 'one' })
+  await say('/feature_flags', { name: 'one', strategies: [{ name: 'default', parameters: {} }] })
+  await say('/feature_flags_user_lists', { name: 'one', user_xids: 'one' })
   const schedule = { description: 'one', ref: 'main', cron: '0 4 * * *' }
   for (const who of [owner, maintainer, developer]) {
     const { id } = (await say('/pipeline_schedules', schedule, who)).body
@@ -268,6 +270,7 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   full_path: fullPath,
   'link[url]': 'https://links.example/',
   'hook[url]': 'https://hooks.example/',
+  'flag[name]': 'two',
   'badge[link_url]': 'https://badges.example/',
   'badge[image_url]': 'https://badges.example/one.svg',
   // what integrations require

@@ -1,6 +1,8 @@
 import type { Form, Page } from '../../page.js'
 import { boardPages } from './board/forms.js'
 import { completionPage } from './completion.js'
+import { editFlagPage, flagForms, flagsPage, newFlagPage } from './feature-flags/flags.js'
+import { userListAddress, userListForms, userListPage, userListsPage } from './feature-flags/user-lists.js'
 import { editIssuePage, issueChange } from './issue/edit.js'
 import {
   issueAttributes,
@@ -107,6 +109,14 @@ export const planning: readonly (Page | Form)[] = [
   editSchedulePage,
   scheduleVariablePage,
   ...scheduleForms,
+  flagsPage,
+  newFlagPage,
+  editFlagPage,
+  ...flagForms,
+  userListsPage,
+  userListPage,
+  userListAddress,
+  ...userListForms,
   snippetsHome,
   ownSnippetsPage,
   publicSnippetsPage,

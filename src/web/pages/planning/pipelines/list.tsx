@@ -71,6 +71,11 @@ export const pipelinesPage = page({
               <a class="button" href={links.page('pipeline_schedules')}>
                 Schedules
               </a>
+              {subject.can('read_feature_flag') && (
+                <a class="button" href={links.page('feature_flags')}>
+                  Feature flags
+                </a>
+              )}
               {subject.can('create_pipeline') && (
                 <a class="button primary" href={links.page('pipelines/new')}>
                   Run pipeline
