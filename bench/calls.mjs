@@ -142,6 +142,13 @@ const READS = {
   'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
   'GET /projects/:id/pipelines/:pipeline_id/bridges': '',
   'GET /projects/:id/pipelines/:pipeline_id/variables': '',
+  'GET /projects/:id/feature_flags': '',
+  'GET /projects/:id/feature_flags/:feature_flag_name': async (k) => ({ fill: await newFlag(k) }),
+  'GET /projects/:id/feature_flags_user_lists': '',
+  'GET /projects/:id/feature_flags_user_lists/:iid': async (k) => ({ fill: await newUserList(k) }),
+  'GET /feature_flags/unleash/:project_id': guess,
+  'GET /feature_flags/unleash/:project_id/features': guess,
+  'GET /feature_flags/unleash/:project_id/client/features': guess,
   'GET /projects/:id/triggers': '',
   'GET /projects/:id/triggers/:trigger_id': async (k) => ({ fill: await newTrigger(k) }),
   'GET /projects/:id/pipeline_schedules': '',
@@ -421,6 +428,23 @@ async function newJob(k) {
   const [{ id: job_id }] = await k.get('/projects/:id/pipelines/:pipeline_id/jobs', { pipeline_id })
   return { pipeline_id, job_id, ref: `ci${k.n}` }
 }
+/** Of a new project: of one there are at most 200 flags, and 100 lists. */
+async function newFlag(k) {
+  const project = await newProject(k)
+  const strategies = [{ name: 'default', parameters: {}, scopes: [{ environment_scope: '*' }] }]
+  return { ...project, feature_flag_name: (await k.post('/projects/:id/feature_flags', { name: 'flag', strategies }, project)).name }
+}
+
+async function newUserList(k) {
+  const project = await newProject(k)
+  return { ...project, iid: (await k.post('/projects/:id/feature_flags_user_lists', { name: 'list', user_xids: 'a,b' }, project)).iid }
+}
+
+/** A client without the token, which no call of the API makes. */
+function guess() {
+  return { fill: { project_id: 1 }, refused: true }
+}
+
 /** A trigger of a new project: of one there are at most 100. */
 async function newTrigger(k) {
   const project = await newProject(k)
@@ -917,6 +941,14 @@ const WRITES = {
   'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
   'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
   'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /projects/:id/feature_flags': async (k) => ({ fill: await newProject(k), body: { name: 'flag' } }),
+  'PUT /projects/:id/feature_flags/:feature_flag_name': async (k) => ({ fill: await newFlag(k), body: { active: false } }),
+  'DELETE /projects/:id/feature_flags/:feature_flag_name': async (k) => ({ fill: await newFlag(k) }),
+  'POST /projects/:id/feature_flags_user_lists': async (k) => ({ fill: await newProject(k), body: { name: 'list', user_xids: 'a,b' } }),
+  'PUT /projects/:id/feature_flags_user_lists/:iid': async (k) => ({ fill: await newUserList(k), body: { user_xids: 'a' } }),
+  'DELETE /projects/:id/feature_flags_user_lists/:iid': async (k) => ({ fill: await newUserList(k) }),
+  'POST /feature_flags/unleash/:project_id/client/register': guess,
+  'POST /feature_flags/unleash/:project_id/client/metrics': guess,
   'POST /projects/:id/triggers': async (k) => ({ fill: await newProject(k), body: { description: 'trigger' } }),
   'PUT /projects/:id/triggers/:trigger_id': async (k) => ({ fill: await newTrigger(k), body: { description: `changed ${k.n}` } }),
   'DELETE /projects/:id/triggers/:trigger_id': async (k) => ({ fill: await newTrigger(k) }),

@@ -18,6 +18,8 @@ import { customAttributes } from './custom-attributes/index.js'
 import { deployKeys } from './deploy/keys.js'
 import { deployTokens } from './deploy/tokens.js'
 import { events } from './events/index.js'
+import { featureFlags } from './feature-flags/index.js'
+import { unleash } from './feature-flags/unleash.js'
 import { files } from './files/index.js'
 import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
@@ -164,6 +166,8 @@ const subjects: Section[] = [
     description: 'Environments, what was deployed to them, and resource groups.',
     endpoints: deployed,
   },
+  { name: 'Feature flags', description: 'Feature flags of projects, and lists of users for whom they are on.', endpoints: featureFlags },
+  { name: 'Unleash', description: 'What clients of Unleash call to get the feature flags of a project.', endpoints: unleash },
   { name: 'Runners', description: 'Runners, and what GitLab Runner calls.', endpoints: runners },
   { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },
   { name: 'Resource events', description: 'What happened to labels, milestones and states of issues and merge requests.', endpoints: resourceEvents },

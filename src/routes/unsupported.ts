@@ -86,6 +86,8 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   },
   { of: ['PATCH /projects/:id/protected_branches/:name'], parameters: { allowed_to_unprotect: [], code_owner_approval_required: ['false'] } },
   { of: ['POST /projects/:id/protected_tags'], parameters: { allowed_to_create: [] } },
+  // legacy flags have scopes themselves
+  { of: ['POST /projects/:id/feature_flags'], parameters: { scopes: [] } },
   { of: ['POST /projects/:id/repository/commits'], parameters: { start_project: [] } },
   { of: ['POST /projects/:id/merge_requests', 'PUT /projects/:id/merge_requests/:merge_request_iid'], parameters: { approvals_before_merge: ['0'] } },
   { of: ['PUT /projects/:id/merge_requests/:merge_request_iid/merge'], parameters: { skip_merge_train: ['false'] } },

@@ -76,6 +76,8 @@ export const MATRIX: Record<string, Rows> = {
       'create_pipeline',
       'update_build',
       'manage_environment',
+      'read_feature_flag',
+      'manage_feature_flag',
       'write_wiki',
     ],
     {
@@ -224,6 +226,7 @@ export const MATRIX: Record<string, Rows> = {
       'manage_runners',
       'admin_pipeline',
       'delete_deployment',
+      'manage_feature_flag_client',
       'manage_hooks',
       'manage_mirrors',
       'manage_deploy_keys',

@@ -53,6 +53,9 @@ export const PROJECT_ROLES = {
     'update_build',
     // environments and deployments
     'manage_environment',
+    // and lists of their users
+    'read_feature_flag',
+    'manage_feature_flag',
     'manage_release',
     'create_package',
     'write_wiki',
@@ -75,6 +78,8 @@ export const PROJECT_ROLES = {
     // tokens that trigger pipelines, schedules of others, variables that others gave to pipelines
     'admin_pipeline',
     'delete_deployment',
+    // the token of programs that ask for flags
+    'manage_feature_flag_client',
     'destroy_package',
     'manage_hooks',
     'manage_mirrors',
@@ -118,6 +123,8 @@ const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE
 const ENVIRONMENT_WRITES = ['manage_environment', 'delete_deployment'] as const
 const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delete_pipeline', 'admin_pipeline', ...ENVIRONMENT_WRITES] as const
 
+const FLAG_WRITES = ['manage_feature_flag', 'manage_feature_flag_client'] as const
+
 const PACKAGE_WRITES = ['create_package', 'destroy_package'] as const
 
 /** Abilities that no role has while a state applies. */
@@ -130,6 +137,7 @@ export const PROJECT_PROHIBITIONS = {
     'delete_protected_branch',
     'create_commit_status',
     ...JOB_WRITES,
+    ...FLAG_WRITES,
     'manage_release',
     ...PACKAGE_WRITES,
     'comment_on_commit',
@@ -180,8 +188,8 @@ export const PROJECT_PROHIBITIONS = {
    * elsewhere switch it off.
    */
   no_jobs: ['read_pipeline', 'read_environment', ...JOB_WRITES, 'manage_variables', 'manage_runners'],
-  /** Environments are off for the caller (FD-1). */
-  no_operations: ['read_environment', ...ENVIRONMENT_WRITES],
+  /** Environments and feature flags are off for the caller (FD-1). */
+  no_operations: ['read_environment', ...ENVIRONMENT_WRITES, 'read_feature_flag', ...FLAG_WRITES],
   /** What counts who wrote what is off for the caller (FD-2). */
   no_analytics: ['read_contributors'],
   /** Packages are off (PK-3). */

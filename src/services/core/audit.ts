@@ -44,6 +44,8 @@ export type AuditAction =
   | `trigger_${'created' | 'updated' | 'revoked'}`
   | `schedule_${'created' | 'updated' | 'taken' | 'deactivated' | 'deleted'}`
   | `mirror_${'added' | 'updated' | 'removed'}`
+  | `feature_flag_${'created' | 'updated' | 'deleted' | 'token_reset'}`
+  | `feature_flag_user_list_${'created' | 'updated' | 'deleted'}`
   | `badge_${'added' | 'updated' | 'removed'}`
   | `${'package' | 'package_file'}_deleted`
   | 'job_token_scope_changed'

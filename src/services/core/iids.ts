@@ -3,7 +3,7 @@ import type { Transaction } from '../../db/client.js'
 import { onlyRow } from '../../db/only-row.js'
 import { groupIidCounters, iidCounters } from '../../db/schema/index.js'
 
-export type IidKind = 'pipeline' | 'issue' | 'merge_request' | 'milestone' | 'deployment'
+export type IidKind = 'pipeline' | 'issue' | 'merge_request' | 'milestone' | 'deployment' | 'feature_flag' | 'feature_flag_user_list'
 
 /**
  * The next number of its kind within the project, starting at 1. The counter row stays locked until the transaction

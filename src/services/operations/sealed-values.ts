@@ -5,6 +5,7 @@ import {
   builds,
   integrations,
   mirrors,
+  featureFlagClients,
   oauthKeys,
   otpSecrets,
   pipelineSchedules,
@@ -31,6 +32,7 @@ import { integrationPurpose } from '../hooks/integrations/integrations.js'
 import { IMPERSONATION_PURPOSE } from '../identity/impersonation-tokens.js'
 import { oauthKeyPurpose } from '../identity/oauth/openid.js'
 import { otpPurpose } from '../identity/sign-in/second-factor.js'
+import { clientPurpose } from '../projects/feature-flags/clients.js'
 import { importPurpose } from '../projects/import.js'
 import { mirrorPurpose } from '../projects/mirrors/address.js'
 import { sourceOfVariable, variablePurpose } from '../projects/variables.js'
@@ -55,6 +57,7 @@ export async function* sealedValues(db: Pick<Database['write'] | Transaction, 's
   yield* pipelineVariableValues(db)
   yield* scheduleVariableValues(db)
   yield* triggerValues(db)
+  yield* flagClientValues(db)
   yield* registrationValues(db)
   yield* hookValues(db)
   yield* integrationValues(db)
@@ -189,6 +192,23 @@ async function* triggerValues(db: Reader): AsyncGenerator<SealedValue> {
       sealed: sealed as string,
       purpose: triggerPurpose({ project_id }),
       replace: (tx, next) => tx.update(pipelineTriggers).set({ sealed: next }).where(eq(pipelineTriggers.id, id)),
+    }
+}
+
+async function* flagClientValues(db: Reader): AsyncGenerator<SealedValue> {
+  const read = (after: number) =>
+    db
+      .select()
+      .from(featureFlagClients)
+      .where(and(gt(featureFlagClients.project_id, after), isNotNull(featureFlagClients.sealed)))
+      .orderBy(featureFlagClients.project_id)
+      .limit(BATCH)
+  for await (const { project_id, sealed } of inBatches(read, (row) => row.project_id))
+    yield {
+      of: `feature flag token of project ${project_id}`,
+      sealed: sealed as string,
+      purpose: clientPurpose({ project_id }),
+      replace: (tx, next) => tx.update(featureFlagClients).set({ sealed: next }).where(eq(featureFlagClients.project_id, project_id)),
     }
 }
 
