@@ -142,6 +142,7 @@ const READS = {
   'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
   'GET /projects/:id/pipelines/:pipeline_id/bridges': '',
   'GET /projects/:id/pipelines/:pipeline_id/variables': '',
+  'GET /features': '',
   'GET /projects/:id/feature_flags': '',
   'GET /projects/:id/feature_flags/:feature_flag_name': async (k) => ({ fill: await newFlag(k) }),
   'GET /projects/:id/feature_flags_user_lists': '',
@@ -433,6 +434,12 @@ async function newFlag(k) {
   const project = await newProject(k)
   const strategies = [{ name: 'default', parameters: {}, scopes: [{ environment_scope: '*' }] }]
   return { ...project, feature_flag_name: (await k.post('/projects/:id/feature_flags', { name: 'flag', strategies }, project)).name }
+}
+
+async function newFeature(k) {
+  const fill = { name: `bench_${k.n}` }
+  await k.post('/features/:name', { value: 'true' }, fill)
+  return fill
 }
 
 async function newUserList(k) {
@@ -941,6 +948,8 @@ const WRITES = {
   'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
   'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
   'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /features/:name': () => ({ fill: { name: 'bench' }, body: { value: 'true' } }),
+  'DELETE /features/:name': async (k) => ({ fill: await newFeature(k) }),
   'POST /projects/:id/feature_flags': async (k) => ({ fill: await newProject(k), body: { name: 'flag' } }),
   'PUT /projects/:id/feature_flags/:feature_flag_name': async (k) => ({ fill: await newFlag(k), body: { active: false } }),
   'DELETE /projects/:id/feature_flags/:feature_flag_name': async (k) => ({ fill: await newFlag(k) }),

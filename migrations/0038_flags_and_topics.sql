@@ -40,6 +40,15 @@ CREATE TABLE "feature_flags" (
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "instance_features" (
+	"name" text PRIMARY KEY NOT NULL,
+	"enabled" boolean DEFAULT false NOT NULL,
+	"percentage_of_time" integer DEFAULT 0 NOT NULL,
+	"percentage_of_actors" integer DEFAULT 0 NOT NULL,
+	"actors" text[] NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 ALTER TABLE "feature_flag_clients" ADD CONSTRAINT "feature_flag_clients_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "feature_flag_scopes" ADD CONSTRAINT "feature_flag_scopes_strategy_id_feature_flag_strategies_id_fk" FOREIGN KEY ("strategy_id") REFERENCES "public"."feature_flag_strategies"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "feature_flag_strategies" ADD CONSTRAINT "feature_flag_strategies_feature_flag_id_feature_flags_id_fk" FOREIGN KEY ("feature_flag_id") REFERENCES "public"."feature_flags"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint

@@ -24,6 +24,7 @@ import { loadJobQueue, removeJob, retryJobs } from '../../services/operations/jo
 import { countInstance } from '../../services/operations/overview.js'
 import { listOwnLimits, removeOwnLimit, setOwnLimit } from '../../services/operations/request-limits.js'
 import { importUsers } from '../../services/operations/user-import.js'
+import { instanceFeatures } from './features.js'
 import { sidekiq } from './sidekiq.js'
 
 const byId = z.object({ id: rowId() })
@@ -173,6 +174,7 @@ export const administration = [
   ...providers,
   ...jobs,
   ...sidekiq,
+  ...instanceFeatures,
   endpoint({
     method: 'GET',
     path: '/application/statistics',

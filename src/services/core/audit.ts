@@ -46,6 +46,7 @@ export type AuditAction =
   | `mirror_${'added' | 'updated' | 'removed'}`
   | `feature_flag_${'created' | 'updated' | 'deleted' | 'token_reset'}`
   | `feature_flag_user_list_${'created' | 'updated' | 'deleted'}`
+  | `instance_feature_${'set' | 'removed'}`
   | `badge_${'added' | 'updated' | 'removed'}`
   | `${'package' | 'package_file'}_deleted`
   | 'job_token_scope_changed'

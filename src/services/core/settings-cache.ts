@@ -1,8 +1,9 @@
 import { asc, eq, gt, sql } from 'drizzle-orm'
 import { callerName, type LiveLimits } from '../../access/request-limit.js'
 import type { Database } from '../../db/client.js'
-import { applicationSettings, broadcastMessages, requestLimits } from '../../db/schema/index.js'
+import { applicationSettings, broadcastMessages, instanceFeatures, requestLimits } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import type { Gates } from '../../rules/features/instance-features.js'
 import { type Settings, withDefaults } from './settings-table.js'
 
 /** The settings row; it does not exist until the settings are first shown. */
@@ -27,6 +28,11 @@ export const MAX_OWN_LIMITS = 1_000
 
 const selectLimits = statement('limits of requests', (db) => db.select().from(requestLimits).orderBy(asc(requestLimits.id)).limit(MAX_OWN_LIMITS))
 
+/** The most features that administrators have switched. */
+export const MAX_FEATURES = 500
+
+const selectFeatures = statement('instance features', (db) => db.select().from(instanceFeatures).limit(MAX_FEATURES))
+
 /** How long settings are cached, and so how late a process may see a change made by another one. */
 export const SETTINGS_TTL_MS = 1_000
 
@@ -35,10 +41,18 @@ export interface KnownSettings {
   broadcasts: BroadcastMessage[]
 }
 
+interface Known {
+  until: number
+  settings: Promise<Settings>
+  broadcasts: Promise<BroadcastMessage[]>
+  limits: Promise<LiveLimits>
+  features?: Promise<Map<string, Gates>>
+}
+
 /** Caches the settings, and the messages for all pages: at most one read of both per second. */
 export class SettingsCache {
   #last: KnownSettings = { settings: withDefaults({}), broadcasts: [] }
-  #cached: { until: number; settings: Promise<Settings>; broadcasts: Promise<BroadcastMessage[]>; limits: Promise<LiveLimits> } | undefined
+  #cached: Known | undefined
 
   /** `configuredAvatarService`: the URL template of the configuration, with `%{hash}`. */
   constructor(
@@ -54,10 +68,20 @@ export class SettingsCache {
   /** The limits of requests that administrators have set. */
   limits = (): Promise<LiveLimits> => this.#current().limits
 
+  /** The features that administrators have switched, by name; read when they are asked for. */
+  features(): Promise<Map<string, Gates>> {
+    const current = this.#current()
+    current.features ??= selectFeatures(this.db, null)
+      .execute()
+      .then((rows) => new Map(rows.map((row) => [row.name, row])))
+    current.features.catch(() => this.invalidate())
+    return current.features
+  }
+
   /** What was read last: for pages that say that the database does not answer. */
   last = (): KnownSettings => this.#last
 
-  #current() {
+  #current(): Known {
     const now = Date.now()
     if (this.#cached && this.#cached.until > now) return this.#cached
     const broadcasts = selectBroadcasts(this.db, null).execute()

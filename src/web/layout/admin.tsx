@@ -8,6 +8,7 @@ const SECTIONS = [
     [
       ['/admin', 'Overview', 'house'],
       ['/admin/application_settings', 'Settings', 'settings'],
+      ['/admin/features', 'Features', 'star'],
       ['/admin/request_limits', 'Limits of requests', 'clock'],
       ['/admin/maintenance', 'Read-only mode', 'lock'],
       ['/admin/broadcast_messages', 'Messages', 'message-square'],

@@ -11,6 +11,7 @@ import {
 import { auditExport, auditLogPage } from './audit-log.js'
 import { broadcastChange, broadcastDismissal, broadcastForm, broadcastRemoval, broadcastsPage, editBroadcastPage } from './broadcasts.js'
 import { publicKeyForm, publicKeyRemoval, publicKeysPage } from './deploy-keys.js'
+import { featureReset, featureSwitch, featuresPage } from './features.js'
 import { adminGroupPage, adminGroupsPage, groupRemoval, groupRestoration } from './groups.js'
 import { heldTextRelease, heldTextRemoval, heldTextsPage } from './held-texts.js'
 import { hookChange, hookForm, hookPage, hookRemoval, hookResend, hooksPage, hookTest } from './hooks.js'
@@ -84,6 +85,9 @@ export const admin: readonly (Page | Form)[] = [
   projectRestoration,
   providersPage,
   providerTest,
+  featuresPage,
+  featureSwitch,
+  featureReset,
   requestLimitsPage,
   requestLimitForm,
   requestLimitRemoval,

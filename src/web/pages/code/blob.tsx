@@ -7,6 +7,7 @@ import type { Commit } from '../../../git/types.js'
 import { bool, oneOf, opt, str } from '../../../http/params.js'
 import { hasBytes, pathOfBytes } from '../../../lib/text/byte-path.js'
 import { languageOf } from '../../../lib/text/highlighter.js'
+import { isFeatureOn } from '../../../services/core/instance-features.js'
 import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
 import { IGNORED_REVISIONS, ignoredRevisions } from '../../../services/repository/blame.js'
@@ -95,7 +96,8 @@ function targetOf(path: string, to: string): string | null {
 
 const TABLE = /\.(?:csv|tsv)$/i
 
-const markedLines = (ctx: Context, path: string, text: string) => ctx.cpu.highlighter.lines(text, languageOf(path))
+const markedLines = async (ctx: Context, { project }: ProjectSubject, path: string, text: string) =>
+  (await isFeatureOn(ctx, 'code_highlighting', project)) ? ctx.cpu.highlighter.lines(text, languageOf(path)) : null
 
 /** What is at the path of a page, and where else to look for a file. */
 async function fileAt(ctx: Context, subject: ProjectSubject, view: PageView, path: string) {
@@ -172,7 +174,7 @@ export const blobPage = page({
         const html = await renderFile(ctx, caller, subject, place, text)
         shown.rich = <Prose html={html} />
         shown.outline = <Outline html={html} />
-      } else shown.marked = await markedLines(ctx, path, text)
+      } else shown.marked = await markedLines(ctx, subject, path, text)
     }
     return {
       title: `${path} · ${fullPathOf(subject.project)}`,
@@ -308,7 +310,7 @@ export const blamePage = page({
     const size = (await repository.objectInfo(entry.oid))?.size ?? 0
     const shown = await contentOf(ctx, place, entry, size)
     if (shown.kind !== 'text') return new Redirect(links.blob(ref, path).slice(view.links.prefix.length))
-    const marked = await markedLines(ctx, path, shown.lines.join('\n'))
+    const marked = await markedLines(ctx, subject, path, shown.lines.join('\n'))
     const ignored = await ignoredRevisions(ctx, subject)
     const leavesOut = ignored !== null && input.ignore_revs !== false
     const { groups, truncated } = await repository.blame(commit.oid, path, { deadline: BLAME_MS, ...(leavesOut && { ignored }) })

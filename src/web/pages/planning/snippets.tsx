@@ -23,6 +23,7 @@ import {
   type SnippetRecord,
   updateSnippet,
 } from '../../../services/content/snippets.js'
+import { isFeatureOn } from '../../../services/core/instance-features.js'
 import { listAwards } from '../../../services/notes/award-emoji.js'
 import { listDiscussions } from '../../../services/notes/list.js'
 import { aboutSnippet } from '../../../services/notes/noteables.js'
@@ -127,7 +128,8 @@ async function linesOf(ctx: Context, { content, file_name }: SnippetRecord['snip
   const lines = content.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const language = file_name.toLowerCase().slice(file_name.lastIndexOf('.') + 1)
-  const marked = lines.length <= MAX_LINES ? await ctx.cpu.highlighter.lines(lines.join('\n'), language) : null
+  const isShort = lines.length <= MAX_LINES
+  const marked = isShort && (await isFeatureOn(ctx, 'code_highlighting')) ? await ctx.cpu.highlighter.lines(lines.join('\n'), language) : null
   const shown = lines.slice(0, MAX_LINES)
   return { lines: shown, marked, isCut: lines.length > MAX_LINES, hidden: await ctx.cpu.slices.steps(() => anyHidden(shown)) }
 }

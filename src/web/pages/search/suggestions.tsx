@@ -4,6 +4,7 @@ import { anyone, onProject, type ProjectSubject } from '../../../access/rules.js
 import type { Context } from '../../../context.js'
 import { tooMany } from '../../../failures.js'
 import { orDefault, searchText } from '../../../http/params.js'
+import { isFeatureOn } from '../../../services/core/instance-features.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { searchIssues, searchMergeRequests } from '../../../services/search/issuables.js'
@@ -74,6 +75,7 @@ async function issuableChoices({ ctx, caller, view, text }: Asked, at: IssuableS
 
 async function suggest(asked: Asked, subject: ProjectSubject | null) {
   const { ctx, caller } = asked
+  if (!(await isFeatureOn(ctx, 'search_suggestions', subject?.project))) return choicesAnswer([], '')
   const who = caller.user ? `user ${caller.user.id}` : ctx.origin?.address
   const { count } = await ctx.access.counters.add(`suggestions of ${who}`, WINDOW_S)
   if (count > MAX_REQUESTS) throw tooMany(WINDOW_S)
