@@ -142,6 +142,8 @@ const READS = {
   'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
   'GET /projects/:id/pipelines/:pipeline_id/bridges': '',
   'GET /projects/:id/pipelines/:pipeline_id/variables': '',
+  'GET /topics': '',
+  'GET /topics/:id': async (k) => ({ fill: await newTopic(k) }),
   'GET /features': '',
   'GET /projects/:id/feature_flags': '',
   'GET /projects/:id/feature_flags/:feature_flag_name': async (k) => ({ fill: await newFlag(k) }),
@@ -434,6 +436,10 @@ async function newFlag(k) {
   const project = await newProject(k)
   const strategies = [{ name: 'default', parameters: {}, scopes: [{ environment_scope: '*' }] }]
   return { ...project, feature_flag_name: (await k.post('/projects/:id/feature_flags', { name: 'flag', strategies }, project)).name }
+}
+
+async function newTopic(k, kind = 'new') {
+  return { id: (await k.post('/topics', { name: `${kind} topic ${k.n}`, title: 'Topic' }, {})).id }
 }
 
 async function newFeature(k) {
@@ -948,6 +954,10 @@ const WRITES = {
   'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
   'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
   'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /topics': ({ n }) => ({ body: { name: `topic ${n}`, title: 'Topic' } }),
+  'PUT /topics/:id': async (k) => ({ fill: await newTopic(k), body: { title: 'Other' } }),
+  'DELETE /topics/:id': async (k) => ({ fill: await newTopic(k) }),
+  'POST /topics/merge': async (k) => ({ body: { source_topic_id: (await newTopic(k)).id, target_topic_id: (await newTopic(k, 'into')).id } }),
   'POST /features/:name': () => ({ fill: { name: 'bench' }, body: { value: 'true' } }),
   'DELETE /features/:name': async (k) => ({ fill: await newFeature(k) }),
   'POST /projects/:id/feature_flags': async (k) => ({ fill: await newProject(k), body: { name: 'flag' } }),

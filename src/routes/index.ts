@@ -70,6 +70,7 @@ import { settings } from './settings/index.js'
 import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { templates } from './templates/index.js'
+import { topics } from './topics/index.js'
 import { todos } from './todos/index.js'
 import { accessTokens } from './tokens/access-tokens.js'
 import { tokens } from './tokens/index.js'
@@ -131,6 +132,7 @@ const subjects: Section[] = [
   { name: 'Triggers and schedules', description: 'Pipelines that other programs or the time make.', endpoints: [...triggers, ...schedules] },
   { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
+  { name: 'Topics', description: 'What projects are about; administrators change them.', endpoints: topics },
   { name: 'Packages', description: 'What package managers have published to projects; docs/packages.md says how they do so.', endpoints: packages },
   {
     name: 'Mirrors',

@@ -8,8 +8,9 @@ import { identicon } from '../../lib/identicon.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { IDENTICON_FILE } from '../../rules/avatar-url.js'
 import { type AvatarKind, readAvatar } from '../../services/identity/avatars.js'
+import { getTopic } from '../../services/projects/topics.js'
 
-const KINDS = ['user', 'project', 'group'] as const
+const KINDS = ['user', 'project', 'group', 'topic'] as const
 
 /** Generated avatars never change and are public (G-83). */
 const GENERATED_CACHE_CONTROL = 'public, max-age=31536000'
@@ -23,7 +24,7 @@ const sendImage = (reply: FastifyReply, type: string, image: Buffer | string) =>
  */
 export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   for (const kind of KINDS) {
-    const url = `/uploads/-/system/${kind}/avatar/:id/:file`
+    const url = `/uploads/-/system/${kind === 'topic' ? 'projects/topic' : kind}/avatar/:id/:file`
     const config = { policy: kind === 'user' ? 'anyone' : `who sees the ${kind}` }
     app.get<{ Params: { id: string; file: string } }>(url, { config }, async (request, reply) => {
       const { id, file } = request.params
@@ -39,10 +40,11 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   }
 }
 
-/** Throws 404 if the caller cannot see the avatar's project or group. */
+/** Throws 404 if the caller cannot see what has the avatar. */
 async function checkReadable(ctx: Context, kind: AvatarKind, id: string, { headers, query, ip }: FastifyRequest) {
   if (kind === 'user') return
   const bag: ParameterBag = Object.assign(emptyParameterBag(), query as ParameterBag)
   const caller = await authenticate(ctx, headers, bag, { method: 'GET', path: `/${kind}s/:id` }, ip)
-  await (kind === 'project' ? getProjectFor : getGroupFor)(ctx, caller, id)
+  if (kind === 'topic') await getTopic(ctx, caller, Number(id))
+  else await (kind === 'project' ? getProjectFor : getGroupFor)(ctx, caller, id)
 }

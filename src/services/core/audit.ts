@@ -47,6 +47,7 @@ export type AuditAction =
   | `feature_flag_${'created' | 'updated' | 'deleted' | 'token_reset'}`
   | `feature_flag_user_list_${'created' | 'updated' | 'deleted'}`
   | `instance_feature_${'set' | 'removed'}`
+  | `topic_${'created' | 'updated' | 'deleted' | 'merged'}`
   | `badge_${'added' | 'updated' | 'removed'}`
   | `${'package' | 'package_file'}_deleted`
   | 'job_token_scope_changed'

@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 
 /** The kind of subject that has the avatar. */
-export type AvatarKind = 'user' | 'project' | 'group'
+export type AvatarKind = 'user' | 'project' | 'group' | 'topic'
 
 /** Maximum size of an image file (UP-4). */
 const MAX_BYTES = 200 * 1024

@@ -1,6 +1,6 @@
 import { and, gt, isNotNull, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { namespaces, projects, projectUploads, users } from '../../../db/schema/index.js'
+import { namespaces, projects, projectUploads, topics, users } from '../../../db/schema/index.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import { type AvatarKind, imageFaults, readAvatar, removeAvatar } from '../../identity/avatars.js'
 import { storedSize } from '../../projects/uploads.js'
@@ -40,6 +40,7 @@ export async function* avatars(ctx: Context): Check {
     { kind: 'user', table: users, column: users.avatar_file },
     { kind: 'project', table: projects, column: projects.avatar },
     { kind: 'group', table: namespaces, column: namespaces.avatar },
+    { kind: 'topic', table: topics, column: topics.avatar },
   ] as const
   for (const { kind, table, column } of kinds) {
     const rowsAfter = (last: number) =>

@@ -4,6 +4,7 @@ import { opt, paging, searchText, str } from '../../../http/params.js'
 import { WholeAddress } from '../../../http/redirect.js'
 import { listOwnEvents } from '../../../services/activity/events.js'
 import { listProjects } from '../../../services/projects/list.js'
+import { findTopic } from '../../../services/projects/topics.js'
 import { Options } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
 import { Activity } from '../../components/people/activity.js'
@@ -11,6 +12,7 @@ import { DashboardHeading, DashboardTabs } from '../../components/projects/dashb
 import { listedProjects, ProjectRows, pathsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { page, Redirect } from '../../page.js'
+import { TopicHead } from './topics.js'
 
 const PER_PAGE = 20
 const input = z.object({ page: paging.page, name: opt(searchText()) })
@@ -116,6 +118,7 @@ export const explorePage = page({
       page: number,
       per_page: PER_PAGE,
     })
+    const known = wantedTopic === undefined ? null : await findTopic(ctx, caller, wantedTopic)
     return {
       title: 'Explore',
       body: (
@@ -123,8 +126,9 @@ export const explorePage = page({
           <DashboardHeading view={view} title="Explore projects" />
           {caller.user && <DashboardTabs view={view} at="/explore" />}
           <p>
-            <a href={`${view.links.prefix}/explore/groups`}>All groups</a>
+            <a href={`${view.links.prefix}/explore/groups`}>All groups</a> · <a href={`${view.links.prefix}/explore/projects/topics`}>All topics</a>
           </p>
+          {known && <TopicHead view={view} topic={known} />}
           <search>
             <form method="get" action={`${view.links.prefix}/explore`} class="search several">
               <input name="name" type="search" value={name ?? ''} placeholder="Name" aria-label="Name" />

@@ -4,6 +4,7 @@ import { firstStepsDismissal } from './first-steps.js'
 import { exploreGroupsPage, ownGroupsPage } from './groups.js'
 import { exploreAddresses, explorePage, homePage, ownActivityPage, ownProjectsPage, starredPage } from './home.js'
 import { removedPage } from './removed.js'
+import { topicAddress, topicsPage } from './topics.js'
 
 /** The pages and forms of this family; one that is exported and not listed fails a test. */
 export const home: readonly (Page | Form)[] = [
@@ -16,6 +17,8 @@ export const home: readonly (Page | Form)[] = [
   starredPage,
   ownActivityPage,
   explorePage,
+  topicsPage,
+  topicAddress,
   removedPage,
   ...exploreAddresses,
 ]
