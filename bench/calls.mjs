@@ -142,6 +142,8 @@ const READS = {
   'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
   'GET /projects/:id/pipelines/:pipeline_id/bridges': '',
   'GET /projects/:id/pipelines/:pipeline_id/variables': '',
+  'GET /projects/:id/freeze_periods': '',
+  'GET /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k) }),
   'GET /topics': '',
   'GET /topics/:id': async (k) => ({ fill: await newTopic(k) }),
   'GET /features': '',
@@ -436,6 +438,12 @@ async function newFlag(k) {
   const project = await newProject(k)
   const strategies = [{ name: 'default', parameters: {}, scopes: [{ environment_scope: '*' }] }]
   return { ...project, feature_flag_name: (await k.post('/projects/:id/feature_flags', { name: 'flag', strategies }, project)).name }
+}
+
+const FREEZE = { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1' }
+async function newFreeze(k) {
+  const project = await newProject(k)
+  return { ...project, freeze_period_id: (await k.post('/projects/:id/freeze_periods', FREEZE, project)).id }
 }
 
 async function newTopic(k, kind = 'new') {
@@ -954,6 +962,9 @@ const WRITES = {
   'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
   'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
   'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /projects/:id/freeze_periods': async (k) => ({ fill: await newProject(k), body: FREEZE }),
+  'PUT /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k), body: { freeze_end: '0 8 * * 1' } }),
+  'DELETE /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k) }),
   'POST /topics': ({ n }) => ({ body: { name: `topic ${n}`, title: 'Topic' } }),
   'PUT /topics/:id': async (k) => ({ fill: await newTopic(k), body: { title: 'Other' } }),
   'DELETE /topics/:id': async (k) => ({ fill: await newTopic(k) }),

@@ -40,6 +40,16 @@ CREATE TABLE "feature_flags" (
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "freeze_periods" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "freeze_periods_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"project_id" bigint NOT NULL,
+	"freeze_start" text NOT NULL,
+	"freeze_end" text NOT NULL,
+	"cron_timezone" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "instance_features" (
 	"name" text PRIMARY KEY NOT NULL,
 	"enabled" boolean DEFAULT false NOT NULL,
@@ -67,6 +77,7 @@ ALTER TABLE "feature_flag_strategies" ADD CONSTRAINT "feature_flag_strategies_fe
 ALTER TABLE "feature_flag_strategies" ADD CONSTRAINT "feature_flag_strategies_user_list_id_feature_flag_user_lists_id_fk" FOREIGN KEY ("user_list_id") REFERENCES "public"."feature_flag_user_lists"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "feature_flag_user_lists" ADD CONSTRAINT "feature_flag_user_lists_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "feature_flags" ADD CONSTRAINT "feature_flags_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "freeze_periods" ADD CONSTRAINT "freeze_periods_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "feature_flag_scopes_strategy_id_idx" ON "feature_flag_scopes" USING btree ("strategy_id","id");--> statement-breakpoint
 CREATE INDEX "feature_flag_strategies_feature_flag_id_idx" ON "feature_flag_strategies" USING btree ("feature_flag_id","id");--> statement-breakpoint
 CREATE INDEX "feature_flag_strategies_user_list_id_idx" ON "feature_flag_strategies" USING btree ("user_list_id") WHERE "feature_flag_strategies"."user_list_id" is not null;--> statement-breakpoint
@@ -74,6 +85,7 @@ CREATE UNIQUE INDEX "feature_flag_user_lists_project_id_iid_key" ON "feature_fla
 CREATE UNIQUE INDEX "feature_flag_user_lists_project_id_name_key" ON "feature_flag_user_lists" USING btree ("project_id","name");--> statement-breakpoint
 CREATE UNIQUE INDEX "feature_flags_project_id_iid_key" ON "feature_flags" USING btree ("project_id","iid");--> statement-breakpoint
 CREATE UNIQUE INDEX "feature_flags_project_id_name_key" ON "feature_flags" USING btree ("project_id","name");--> statement-breakpoint
+CREATE INDEX "freeze_periods_project_id_idx" ON "freeze_periods" USING btree ("project_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "topics_name_key" ON "topics" USING btree ("name");--> statement-breakpoint
 CREATE INDEX "topics_projects_count_idx" ON "topics" USING btree ("projects_count" desc,"name");
 --> statement-breakpoint

@@ -53,6 +53,7 @@ import { suggestions } from './notes/suggestions.js'
 import { notificationSettings } from './notification-settings/index.js'
 import { packages } from './packages/index.js'
 import { deployed } from './pipelines/environments.js'
+import { freezePeriods } from './pipelines/freeze-periods.js'
 import { pipelines } from './pipelines/index.js'
 import { lint } from './pipelines/lint.js'
 import { schedules } from './pipelines/schedules.js'
@@ -70,10 +71,10 @@ import { settings } from './settings/index.js'
 import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { templates } from './templates/index.js'
-import { topics } from './topics/index.js'
 import { todos } from './todos/index.js'
 import { accessTokens } from './tokens/access-tokens.js'
 import { tokens } from './tokens/index.js'
+import { topics } from './topics/index.js'
 import { withUnsupported } from './unsupported.js'
 import { uploads } from './uploads/files.js'
 import { userAgents } from './user-agents/index.js'
@@ -170,6 +171,7 @@ const subjects: Section[] = [
   },
   { name: 'Feature flags', description: 'Feature flags of projects, and lists of users for whom they are on.', endpoints: featureFlags },
   { name: 'Unleash', description: 'What clients of Unleash call to get the feature flags of a project.', endpoints: unleash },
+  { name: 'Freeze periods', description: 'When a project is not to be deployed.', endpoints: freezePeriods },
   { name: 'Runners', description: 'Runners, and what GitLab Runner calls.', endpoints: runners },
   { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },
   { name: 'Resource events', description: 'What happened to labels, milestones and states of issues and merge requests.', endpoints: resourceEvents },

@@ -76,6 +76,7 @@ async function makeProject(): Promise<TestProject> {
   await t.api('put', `${project.path}/integrations/external-wiki`, owner).send({ external_wiki_url: 'https://wiki.example/' }).expect(200)
   await say('/variables', { key: 'ONE', value: 'one' })
   await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)
+  await say('/freeze_periods', { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1' })
   await say('/triggers', { description: 'one' })
   await say('/feature_flags', { name: 'one', strategies: [{ name: 'default', parameters: {} }] })
   await say('/feature_flags_user_lists', { name: 'one', user_xids: 'one' })
@@ -286,6 +287,8 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   'deploy_key[key]': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl one',
   'member[usernames]': stranger.username,
   'allowed[path]': group,
+  'period[freeze_start]': '0 23 * * 5',
+  'period[freeze_end]': '0 7 * * 1',
   'schedule[cron]': '0 4 * * *',
   'schedule[cron_timezone]': 'UTC',
   'schedule[ref]': 'main',

@@ -185,6 +185,7 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
     refers: { strategy_id: ['feature_flag_strategies', 'row'] },
     isLater: true,
   },
+  freeze_periods: { isLater: true },
   boards: { isLater: true },
   board_lists: {
     where: 'exists (select from boards b where b.id = t.board_id and b.project_id = $)',

@@ -22,10 +22,22 @@ export const cronZoneFault = (zone: string): string | null =>
 export const cronFault = (line: string, now: Date): string | null =>
   line.length <= MAX_CRON && FORMAT.test(line) && nextOf(line, 'UTC', now) !== null ? null : 'is invalid syntax'
 
+const scheduleOf = (line: string, zone: string) =>
+  new Cron(line.toLowerCase() === '@noon' ? '0 12 * * *' : line, { timezone: zoneOf(zone), mode: '5-part' })
+
 /** The first time after a moment; null if there is none, or the line or the zone is wrong. */
 function nextOf(line: string, zone: string, after: Date): Date | null {
   try {
-    return new Cron(line.toLowerCase() === '@noon' ? '0 12 * * *' : line, { timezone: zoneOf(zone), mode: '5-part' }).nextRun(after)
+    return scheduleOf(line, zone).nextRun(after)
+  } catch {
+    return null
+  }
+}
+
+/** The last time before a moment, likewise. */
+function lastOf(line: string, zone: string, before: Date): Date | null {
+  try {
+    return scheduleOf(line, zone).previousRuns(1, before)[0] ?? null
   } catch {
     return null
   }
@@ -38,4 +50,13 @@ function nextOf(line: string, zone: string, after: Date): Date | null {
 export function nextRun({ cron, cron_timezone }: { cron: string; cron_timezone: string }, now: Date, ranFor?: Date): Date | null {
   const free = ranFor ? new Date(ranFor.getTime() + MIN_INTERVAL_MIN * 60_000 - 1_000) : now
   return nextOf(cron, cron_timezone, free > now ? free : now)
+}
+
+/** Whether a moment is after a time of one line and before the next time of another, with no time of these between (FZ-1). */
+export function isBetween(start: string, end: string, zone: string, now: Date): boolean {
+  const [started, ended] = [lastOf(start, zone, now), lastOf(end, zone, now)]
+  const [starts, ends] = [nextOf(start, zone, now), nextOf(end, zone, now)]
+  // a line has had no time yet, or has none any more
+  if (!started || !ends) return false
+  return (!ended || ended < started) && (!starts || ends < starts)
 }

@@ -19,6 +19,7 @@ import { cancelRedundant } from './auto-cancel.js'
 import { type ChildConfig, withFiles } from './bridges/config.js'
 import { advance, lockJobs } from './builds/advance.js'
 import { comparisonOf, planWithChanges } from './changes.js'
+import { isFrozen } from './environments/freeze-periods.js'
 import { environmentFaults, insertDeployments } from './environments/of-jobs.js'
 import { announce } from './events.js'
 import { configurationPath, includeResolver, pathsOf, readOwnFile } from './includes.js'
@@ -86,7 +87,8 @@ async function planFor(
   if (text === null) return none('Missing CI config file', true)
   if (text === undefined) return none('The CI config file is too large', false)
   const { user } = caller
-  const predefined = predefinedVariables(ctx, { ...given, ...requests, project, commit, user, pipeline: null, protected: isProtected })
+  const frozen = await isFrozen(ctx, project)
+  const predefined = predefinedVariables(ctx, { ...given, ...requests, project, commit, user, frozen, pipeline: null, protected: isProtected })
   const overriding = [...(await storedVariables(ctx, project, isProtected)), ...given.variables]
   // of a merge request since the merge base with the target branch (CI-209)
   const changed = comparisonOf(ctx, own, requests.request ? requests.request.base : given.before_sha)

@@ -7,6 +7,7 @@ import { protectionsOf } from '../repository/protection.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { resolveRevision } from '../repository/revisions.js'
 import { comparisonOf, planWithChanges } from './changes.js'
+import { isFrozen } from './environments/freeze-periods.js'
 import { configurationPath, includeResolver, type OwnFiles, pathsOf, readOwnFile } from './includes.js'
 import { requestsOf } from './merge-requests/facts.js'
 import { predefinedVariables } from './predefined.js'
@@ -122,6 +123,7 @@ async function predefinedOf(ctx: Context, caller: Pick<Caller, 'user'>, subject:
     source: 'push',
     before_sha: null,
     protected: isProtected,
+    frozen: await isFrozen(ctx, project),
     commit,
     user,
     pipeline: null,

@@ -17,6 +17,8 @@ export interface PipelineFacts extends RequestsOfPipeline {
   commit: Commit
   /** Null for an anonymous caller, who checks a configuration. */
   user: { id: number; username: string; name: string; email: string } | null
+  /** Whether a freeze period of the project goes on (FZ-1). */
+  frozen: boolean
   /** Null while there is no pipeline yet. */
   pipeline: { id: number; iid: number } | null
 }
@@ -75,6 +77,7 @@ export function predefinedVariables(ctx: Pick<Context, 'links' | 'config'>, fact
     CI_COMMIT_AUTHOR: `${commit.author.name} <${commit.author.email}>`,
     CI_COMMIT_TIMESTAMP: timeOf(commit),
     CI_OPEN_MERGE_REQUESTS: open.length > 0 ? open.join(',') : undefined,
+    CI_DEPLOY_FREEZE: facts.frozen ? 'true' : undefined,
     CI_PIPELINE_SOURCE: facts.source,
     CI_PIPELINE_TRIGGERED: facts.source === 'trigger' ? 'true' : undefined,
     CI_PIPELINE_ID: pipeline ? String(pipeline.id) : undefined,

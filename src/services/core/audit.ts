@@ -48,6 +48,7 @@ export type AuditAction =
   | `feature_flag_user_list_${'created' | 'updated' | 'deleted'}`
   | `instance_feature_${'set' | 'removed'}`
   | `topic_${'created' | 'updated' | 'deleted' | 'merged'}`
+  | `freeze_period_${'created' | 'updated' | 'deleted'}`
   | `badge_${'added' | 'updated' | 'removed'}`
   | `${'package' | 'package_file'}_deleted`
   | 'job_token_scope_changed'

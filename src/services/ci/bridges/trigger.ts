@@ -16,6 +16,7 @@ import { canceling, mirroring, triggering } from '../builds/later.js'
 import { type BuildRecord, loadBuild } from '../builds/payload.js'
 import { endBuild } from '../builds/report.js'
 import { createPipeline, type NewPipeline, runsJobs } from '../create.js'
+import { isFrozen } from '../environments/freeze-periods.js'
 import { requestOfPipeline, requestsOf } from '../merge-requests/facts.js'
 import { predefinedVariables } from '../predefined.js'
 import { targetOf } from '../target.js'
@@ -191,7 +192,7 @@ async function variablesOf(ctx: Context, { job, build, pipeline, project }: Buil
   const request = await requestOfPipeline(ctx, pipeline.id)
   const requests = await requestsOf(ctx, { ...pipeline, request, project, user: caller.user })
   const all: Variable[] = [
-    ...predefinedVariables(ctx, { ...pipeline, ...requests, project, commit, user: caller.user, pipeline }),
+    ...predefinedVariables(ctx, { ...pipeline, ...requests, project, commit, user: caller.user, frozen: await isFrozen(ctx, project), pipeline }),
     { key: 'CI_JOB_ID', value: String(job.id) },
     { key: 'CI_JOB_NAME', value: job.name },
     { key: 'CI_JOB_STAGE', value: job.stage },

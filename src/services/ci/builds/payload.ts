@@ -10,6 +10,7 @@ import type { PlannedJob, Variable } from '../../../rules/ci/types.js'
 import { DEFAULT_GIT_DEPTH } from '../../../rules/project-settings.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
+import { isFrozen } from '../environments/freeze-periods.js'
 import { environmentVariables, isOutdated, recordAddress } from '../environments/of-jobs.js'
 import { requestOfPipeline, requestsOf } from '../merge-requests/facts.js'
 import { predefinedVariables } from '../predefined.js'
@@ -81,8 +82,9 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
   base.password = taken.token
   const request = await requestOfPipeline(ctx, pipeline.id)
   const requests = await requestsOf(ctx, { ...pipeline, request, project, user: actorOf(user) })
+  const frozen = await isFrozen(ctx, project)
   const predefined = [
-    ...predefinedVariables(ctx, { ...pipeline, ...requests, project, commit, user: actorOf(user), pipeline }),
+    ...predefinedVariables(ctx, { ...pipeline, ...requests, project, commit, user: actorOf(user), frozen, pipeline }),
     ...jobVariables(ctx, record, runner),
     ...environmentVariables(definition),
   ]

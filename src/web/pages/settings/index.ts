@@ -13,6 +13,7 @@ import {
   groupDeployTokens,
   projectDeployTokens,
 } from './deploy.js'
+import { freezePeriods } from './freeze-periods.js'
 import {
   groupAdvancedPage,
   groupAvatarRemoval,
@@ -136,6 +137,7 @@ export const settings: readonly (Page | Form)[] = [
   ...groupShares,
   ...jobTokens,
   ...triggers,
+  ...freezePeriods,
   ...projectVariables,
   ...groupVariables,
   ...serviceVariables,
