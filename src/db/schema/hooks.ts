@@ -19,6 +19,7 @@ export const HOOK_EVENTS = [
   'pipeline',
   'job',
   'deployment',
+  'feature_flag',
   'wiki_page',
   'releases',
   'subgroup',

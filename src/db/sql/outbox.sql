@@ -81,6 +81,7 @@ BEGIN
     ('pipelines', 'pipeline', 'UPDATE', 'status', 'true', ''),
     ('deployments', 'deployment', 'INSERT', '', 'NEW.status NOT IN (''created'', ''skipped'')', ''),
     ('deployments', 'deployment', 'UPDATE', 'status', 'NEW.status NOT IN (''created'', ''skipped'')', ''),
+    ('feature_flags', 'feature_flag', 'UPDATE', 'active', 'true', ''),
     ('commit_statuses', 'job', 'INSERT', '', 'NEW.kind = ''build''', ''),
     ('commit_statuses', 'job', 'UPDATE', 'status', 'NEW.kind = ''build''', ''),
     ('releases', 'releases', 'INSERT OR DELETE', '', 'true', ''),

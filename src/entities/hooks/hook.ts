@@ -28,6 +28,7 @@ const inside = {
   wiki_page_events: z.boolean(),
   releases_events: z.boolean(),
   deployment_events: z.boolean(),
+  feature_flag_events: z.boolean(),
   push_events_branch_filter: z.string().nullable(),
 }
 
@@ -73,6 +74,7 @@ function presentInside(hook: Hook, now: Date) {
     wiki_page_events: has.has('wiki_page'),
     releases_events: has.has('releases'),
     deployment_events: has.has('deployment'),
+    feature_flag_events: has.has('feature_flag'),
     push_events_branch_filter: hook.push_events_branch_filter,
   })
 }

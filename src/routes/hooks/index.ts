@@ -45,6 +45,7 @@ const inside = {
   wiki_page_events: opt(bool()),
   releases_events: opt(bool()),
   deployment_events: opt(bool()),
+  feature_flag_events: opt(bool()),
 }
 const ofGroup = { ...inside, subgroup_events: opt(bool()) }
 const others = {

@@ -123,6 +123,7 @@ export const KEYS_AND_HOOKS: Record<string, string> = {
   confidential_note_events: 'Whether comments on confidential issues are delivered.',
   pipeline_events: 'Whether changes of pipelines are delivered.',
   deployment_events: 'Whether deployments are delivered as they begin and end.',
+  feature_flag_events: 'Whether feature flags are delivered when they are switched.',
   job_events: 'Whether changes of jobs are delivered.',
   wiki_page_events: 'Whether changes of wiki pages are delivered.',
   releases_events: 'Whether changes of releases are delivered.',

@@ -11,6 +11,7 @@ import type { DueMail } from './integrations/mail.js'
 import { type Planned, planFor } from './integrations/plan.js'
 import { loadPayloadData, type PayloadData } from './payload-data.js'
 import { deploymentsOf } from './payloads/deployments.js'
+import { featureFlagsOf } from './payloads/feature-flags.js'
 import { issuablesOf } from './payloads/issuables.js'
 import { jobsOf } from './payloads/jobs.js'
 import { noteOf } from './payloads/notes.js'
@@ -26,6 +27,7 @@ const EVENTS_OF_SOURCE: Record<string, (data: PayloadData, change: HookChange) =
   notes: noteOf,
   pipelines: pipelinesOf,
   deployments: deploymentsOf,
+  feature_flags: featureFlagsOf,
   commit_statuses: jobsOf,
   releases: releaseOf,
   wikis: wikiPagesOf,

@@ -1,7 +1,7 @@
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'
 import type { Context } from '../../context.js'
-import { commitStatuses, deployments, issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
+import { commitStatuses, deployments, featureFlags, issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { ZERO } from '../../git/types.js'
 import type { HookChange } from '../outbox/changes.js'
@@ -11,6 +11,7 @@ import type { Hook } from './hooks.js'
 import { loadPayloadData, type PayloadData, type ProjectData } from './payload-data.js'
 import { repositoryIn } from './payloads/commits.js'
 import { deploymentOf } from './payloads/deployments.js'
+import { featureFlagOf } from './payloads/feature-flags.js'
 import { sampleOf } from './payloads/issuables.js'
 import { jobOf } from './payloads/jobs.js'
 import { noteOf } from './payloads/notes.js'
@@ -32,6 +33,7 @@ export const TRIGGERS = [
   'wiki_page_events',
   'releases_events',
   'deployment_events',
+  'feature_flag_events',
 ] as const
 
 export type Trigger = (typeof TRIGGERS)[number]
@@ -114,6 +116,10 @@ const SAMPLES: Record<Trigger, Sample> = {
   async deployment_events(data, project) {
     const row = await newest(data, deployments, eq(deployments.project_id, project.id))
     return row ? deploymentOf(data, row) : 'Ensure the project has deployments.'
+  },
+  async feature_flag_events(data, project, actor) {
+    const row = await newest(data, featureFlags, eq(featureFlags.project_id, project.id))
+    return row ? featureFlagOf(data, row, actor) : 'Ensure the project has feature flags.'
   },
 }
 

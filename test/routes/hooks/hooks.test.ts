@@ -19,6 +19,7 @@ const FLAGS = [
   'job_events',
   'releases_events',
   'deployment_events',
+  'feature_flag_events',
   'repository_update_events',
 ]
 

@@ -504,6 +504,26 @@ describe('a deployment (CI-289)', () => {
   })
 })
 
+describe('a feature flag (FF-13)', () => {
+  it('is sent when it is switched, and not when it is only described', async () => {
+    const { creator, project, path } = await hooked({ push_events: false, feature_flag_events: true })
+    const put = (given: object) => t.api('put', `${project.path}/feature_flags/one`, creator).send(given).expect(200)
+    await t.api('post', `${project.path}/feature_flags`, creator).send({ name: 'one' }).expect(201)
+    await put({ description: 'Said' })
+    await put({ active: false })
+    const { body, headers } = await r.next(path)
+    expect(headers['x-gitlab-event']).toBe('Feature Flag Hook')
+    expect(body).toMatchObject({
+      object_kind: 'feature_flag',
+      project: { id: project.id },
+      user: { id: creator.id },
+      object_attributes: { name: 'one', description: 'Said', active: false },
+    })
+    await t.ctx.jobs.drain()
+    expect(r.at(path)).toHaveLength(1)
+  })
+})
+
 describe('a pipeline (HK-20)', () => {
   it('is sent for every change of its status', async () => {
     const { creator, project, path } = await hooked({ push_events: false })
@@ -876,7 +896,7 @@ describe('the test endpoint (HK-5)', () => {
     const first = await test('push_events').expect(201)
     expect(first.body).toEqual({ message: '201 Created' })
     expect(r.at(path)).toMatchObject([{ headers: { 'x-gitlab-event': 'Push Hook' }, body: { object_kind: 'push', ref: 'refs/heads/main' } }])
-    for (const trigger of ['tag_push', 'issues', 'confidential_issues', 'merge_requests', 'note', 'pipeline', 'wiki_page', 'releases', 'deployment'])
+    for (const trigger of ['tag_push', 'issues', 'confidential_issues', 'merge_requests', 'note', 'pipeline', 'wiki_page', 'releases', 'deployment', 'feature_flag'])
       expect((await test(`${trigger}_events`).expect(422)).body.message, trigger).toMatch(/^Ensure the /)
     await test('odd_events').expect(400)
 
@@ -889,6 +909,7 @@ describe('the test endpoint (HK-5)', () => {
     await t.api('post', `${project.path}/wikis`, creator).send({ title: 'Home', content: 'Hello' }).expect(201)
     await t.api('post', `${project.path}/releases`, creator).send({ tag_name: 'v1', ref: 'main', description: 'First' }).expect(201)
     await t.api('post', `${project.path}/deployments`, creator).send({ environment: 'live', sha, ref: 'main', status: 'success' }).expect(201)
+    await t.api('post', `${project.path}/feature_flags`, creator).send({ name: 'one' }).expect(201)
     await t.ctx.jobs.drain()
     const events: Record<string, string> = {
       tag_push: 'Tag Push Hook',
@@ -900,6 +921,7 @@ describe('the test endpoint (HK-5)', () => {
       wiki_page: 'Wiki Page Hook',
       releases: 'Release Hook',
       deployment: 'Deployment Hook',
+      feature_flag: 'Feature Flag Hook',
     }
     for (const [trigger, event] of Object.entries(events)) {
       await test(`${trigger}_events`).expect(201)

@@ -17,6 +17,7 @@ import { changesOf } from '../../core/audit.js'
 import { createdNow } from '../../core/created-now.js'
 import { nextIid } from '../../core/iids.js'
 import { type Page, type Paging, pageFrom } from '../../core/page.js'
+import { actAs } from '../../outbox/acting.js'
 import { auditFlags, changingFlags, refusedAsSentences } from './shared.js'
 
 type Row = typeof featureFlags.$inferSelect
@@ -284,6 +285,7 @@ export async function updateFlag(ctx: Context, subject: ProjectSubject, key: Fla
       const { name = before.name, description = before.description, active = before.active } = given
       const changes = changesOf(before, { name, description, active })
       if (given.strategies === undefined && Object.keys(changes).length === 0) return before
+      await actAs(tx, ctx.origin?.caller.user?.id ?? null)
       await tx.update(featureFlags).set({ name, description, active, updated_at: ctx.now() }).where(eq(featureFlags.id, before.id))
       if (given.strategies) await storeStrategies(tx, before.id, before.strategies, strategies)
       const audited = { flag: before.name, ...changes, ...(given.strategies && { strategies: summary(strategies) }) }

@@ -30,6 +30,7 @@ const EVENT_LABELS: [HookEvent, string][] = [
   ['pipeline', 'Pipelines'],
   ['job', 'Jobs'],
   ['deployment', 'Deployments'],
+  ['feature_flag', 'Feature flags'],
   ['wiki_page', 'Wiki pages'],
   ['releases', 'Releases'],
   ['subgroup', 'Subgroups'],
