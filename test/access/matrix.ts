@@ -279,13 +279,20 @@ export const MATRIX: Record<string, Rows> = {
   ),
 }
 
-/** Routes that check more than their rule: removing another member needs the right to manage members (ME-7, AR-4); a root group needs the right to make groups (GR-21); neither issues nor users are listed without a caller (IS-2, U-8); a snippet that is there is deleted by its author and by callers who manage all snippets (5.1 row 14); external users fork nothing (AC-8); a deferred merge is cancelled by callers who may merge, or the author (MR-77), and a source branch rebased by callers who may push to it; of tokens that are not one's own nothing is said (companions 3.5). */
+/** Routes that check more than their rule: removing another member needs the right to manage members (ME-7, AR-4); a root group needs the right to make groups (GR-21); neither issues nor users are listed without a caller (IS-2, U-8); a snippet that is there is deleted by its author and by callers who manage all snippets (5.1 row 14); external users fork nothing (AC-8); a deferred merge is cancelled by callers who may merge, or the author (MR-77), and a source branch rebased by callers who may push to it; of tokens that are not one's own nothing is said (companions 3.5); clients of feature flags have a token of the project (FF-10). */
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
   'DELETE /projects/:id/access_requests/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
   'DELETE /groups/:id/members/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
   'DELETE /groups/:id/access_requests/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
   'DELETE /projects/:id/snippets/:snippet_id': MATRIX['signed in, project: manage_project'] as Rows,
+  // the token of the project is asked for, whoever calls (FF-10)
+  ...Object.fromEntries(
+    ['GET ', 'GET /features', 'GET /client/features', 'POST /client/register', 'POST /client/metrics'].map((call) => [
+      call.replace(' ', ' /feature_flags/unleash/:project_id'),
+      always('401  401  401  401  401  401  401  401  401'),
+    ]),
+  ),
   'GET /issues': always('401  in   in   in   in   in   in   in   in'),
   'GET /issues_statistics': always('401  in   in   in   in   in   in   in   in'),
   'GET /users': always('403  in   in   in   in   in   in   in   in'),
@@ -320,6 +327,8 @@ export const BODIES: Record<string, object> = {
   'POST /groups/:id/hooks': { url: 'http://example.com' },
   'POST /hooks': { url: 'http://example.com' },
   'POST /broadcast_messages': { message: 'x' },
+  'POST /topics': { name: ' ', title: ' ' },
+  'POST /topics/merge': { source_topic_id: 999_999, target_topic_id: 999_999 },
   'POST /groups/:id/labels': { name: 'x', color: '#000' },
   'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },
   'PUT /groups/:id/labels/:label_id': { new_name: 'x' },
