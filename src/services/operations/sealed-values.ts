@@ -3,9 +3,9 @@ import type { Database, Transaction } from '../../db/client.js'
 import {
   applicationSettings,
   builds,
+  featureFlagClients,
   integrations,
   mirrors,
-  featureFlagClients,
   oauthKeys,
   otpSecrets,
   pipelineSchedules,

@@ -896,7 +896,18 @@ describe('the test endpoint (HK-5)', () => {
     const first = await test('push_events').expect(201)
     expect(first.body).toEqual({ message: '201 Created' })
     expect(r.at(path)).toMatchObject([{ headers: { 'x-gitlab-event': 'Push Hook' }, body: { object_kind: 'push', ref: 'refs/heads/main' } }])
-    for (const trigger of ['tag_push', 'issues', 'confidential_issues', 'merge_requests', 'note', 'pipeline', 'wiki_page', 'releases', 'deployment', 'feature_flag'])
+    for (const trigger of [
+      'tag_push',
+      'issues',
+      'confidential_issues',
+      'merge_requests',
+      'note',
+      'pipeline',
+      'wiki_page',
+      'releases',
+      'deployment',
+      'feature_flag',
+    ])
       expect((await test(`${trigger}_events`).expect(422)).body.message, trigger).toMatch(/^Ensure the /)
     await test('odd_events').expect(400)
 
