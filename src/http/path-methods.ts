@@ -33,7 +33,7 @@ export function refuseOtherMethods(app: FastifyInstance): (request: FastifyReque
   const byShape = new Map<string, DeclaredPath>()
   let built: Table | undefined
   const table = () => {
-    built ??= buildTable(byShape.values())
+    built ??= buildTable(byShape)
     return built
   }
   app.addHook('onRoute', ({ method, url }) => {
@@ -60,10 +60,16 @@ export function refuseOtherMethods(app: FastifyInstance): (request: FastifyReque
 
 type Table = ReturnType<typeof findMyWay>
 
-function buildTable(declared: Iterable<DeclaredPath>): Table {
+function buildTable(byShape: ReadonlyMap<string, DeclaredPath>): Table {
   const table = findMyWay(ROUTER)
-  for (const path of declared) table.on('GET', path.template, () => undefined, path)
+  for (const [shape, path] of byShape) table.on('GET', path.template, () => undefined, { ...path, methods: methodsOf(path, byShape, shape) })
   return table
+}
+
+/** A word beside a `:slug` may be the slug of something that people have named: its methods are those of both. */
+function methodsOf({ methods }: DeclaredPath, byShape: ReadonlyMap<string, DeclaredPath>, shape: string): Set<string> {
+  const beside = byShape.get(shape.replace(/\/[^/:]+$/, '/:'))
+  return beside?.template.endsWith('/:slug') ? new Set([...methods, ...beside.methods]) : methods
 }
 
 /** Whether a request is served by a route without parameters; then no other path matches better. */
