@@ -246,6 +246,7 @@ const OTHER: Record<string, (column: string) => string> = {
   boolean: (column) => `not ${column}`,
   integer: (column) => `case when ${column} >= 20 then 10 else ${column} + 10 end`,
   bigint: (column) => `coalesce(${column}, 0) + 1`,
+  jsonb: () => `'{"wiki": "https://wiki.example/"}'`,
   date: () => `'2001-01-01'`,
   'timestamp with time zone': () => `'2001-01-01T00:00:00Z'`,
 }

@@ -287,6 +287,7 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   'deploy_key[key]': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl one',
   'member[usernames]': stranger.username,
   'allowed[path]': group,
+  'mirror[url]': 'https://mirrors.example/b.git',
   'period[freeze_start]': '0 23 * * 5',
   'period[freeze_end]': '0 7 * * 1',
   'schedule[cron]': '0 4 * * *',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { onProjectSignedIn, type ProjectSubject } from '../../../access/rules.js'
+import * as documented from '../../../http/documented.js'
 import { orDefault, rowId, str } from '../../../http/params.js'
 import type { Mirror } from '../../../services/projects/mirrors/address.js'
 import { findPullMirror, startPull } from '../../../services/projects/mirrors/follow.js'
@@ -31,7 +32,12 @@ const address = () => orDefault(str(), '')
 const ALL = { page: 1, per_page: 100 }
 
 const push = z.object({
-  mirror: z.object({ url: address(), enabled: unchecked(), only_protected_branches: unchecked(), keep_divergent_refs: unchecked() }),
+  mirror: z.object({
+    url: orDefault(documented.filled(), ''),
+    enabled: unchecked(),
+    only_protected_branches: unchecked(),
+    keep_divergent_refs: unchecked(),
+  }),
 })
 const pull = z.object({
   project: z.object({
