@@ -87,7 +87,7 @@ const FirstSteps = ({ view, subject }: { view: PageView; subject: ProjectSubject
     </p>
     {publishing(view.links, subject.project.id).map(([title, commands]) => (
       <section key={title}>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         {commands.map((text, at) => (
           <Command key={text} id={`${title.replaceAll(' ', '-')}-${at}`} text={text} />
         ))}
