@@ -286,7 +286,7 @@ export const CLOSER: Record<string, Rows> = {
   'DELETE /groups/:id/members/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
   'DELETE /groups/:id/access_requests/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
   'DELETE /projects/:id/snippets/:snippet_id': MATRIX['signed in, project: manage_project'] as Rows,
-  // the token of the project is asked for, whoever calls (FF-10)
+  // the token of the project is asked for, for every caller (FF-10)
   ...Object.fromEntries(
     ['GET ', 'GET /features', 'GET /client/features', 'POST /client/register', 'POST /client/metrics'].map((call) => [
       call.replace(' ', ' /feature_flags/unleash/:project_id'),

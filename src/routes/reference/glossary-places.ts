@@ -317,7 +317,6 @@ export const PLACES: Record<string, string> = {
   link_url: 'Where the badge leads; `%{project_path}` and the other placeholders become what the project has.',
   image_url: 'The picture, likewise.',
   'Badges: name': 'The name; in a list, return only badges with exactly this name.',
-  'Administration: name': 'The name of the feature.',
   'Administration: value': '`true`, `false`, or a percentage.',
   'Administration: key': 'What a percentage is of.',
   'Administration: user': 'Names of users for whom it is switched, with commas between them.',

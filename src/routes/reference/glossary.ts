@@ -22,6 +22,7 @@ const IDS: [prefix: string, text: string][] = [
   ['/admin/jobs/', 'Id of the job.'],
   ['/jobs/', 'Id of the job.'],
   ['/runners/', 'Id of the runner.'],
+  ['/topics/', 'Id of the topic.'],
 ]
 
 const BROADCASTS = {
@@ -37,7 +38,7 @@ const BROADCASTS = {
 const ADMINISTRATION = {
   'Administration: caller': 'A username, or an IP address for requests without a credential.',
   'Administration: requests': 'The most requests in the period of the general limits; 0 is no limit.',
-  'Administration: name': 'The name of the provider in the configuration.',
+  'Administration: name': 'The name of the feature, or of the provider as the configuration has it.',
   'Administration: file': 'A file of comma-separated values, whose first line names the columns.',
   'Administration: text': 'The same as text.',
 }

@@ -27,7 +27,7 @@ it('features of the service are switched for all, for some and for a share, and 
   expect((await set({ value: false, user: targets.user })).gates).toContainEqual({ key: 'actors', value: [actors[1]] })
   expect((await set({ value: 5, key: 'percentage_of_actors' })).gates).toContainEqual({ key: 'percentage_of_actors', value: 5 })
   const post = (path: string, given: object) => t.api('post', `/features/${path}`, admin).send(given)
-  await post('foo', { value: true, user: 'nobody-here' }).expect(400, { message: '400 Bad request - nobody-here is not found!' })
+  await post('foo', { value: true, user: 'absent-one' }).expect(400, { message: '400 Bad request - absent-one is not found!' })
   for (const value of ['x', 101, -1]) await post('foo', { value }).expect(400, { error: 'value is invalid' })
   await post('a%20b', { value: true }).expect(400, { error: 'name is invalid' })
   await post('foo', { value: true, feature_group: 'some' }).expect(400, { error: 'feature_group is not supported' })
