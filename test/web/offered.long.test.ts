@@ -216,6 +216,7 @@ const SELDOM = [
   'DELETE P/-/job_token_scope/project/:allowed',
   'POST P/-/environments/:environment_id/stop',
   'DELETE P/-/runners/:runner_id',
+  'POST P/-/settings/mirrors/pull',
   'POST P/-/runners/:runner_id/pause',
   'POST P/-/runners/:runner_id/resume',
   'POST P/-/jobs/:job_id/cancel',

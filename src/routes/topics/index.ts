@@ -35,7 +35,7 @@ export const topics = [
     path: '/topics',
     summary: 'Create a topic',
     access: admin,
-    input: z.object({ name: documented.title(), title: documented.title(), description: opt(clearable()), avatar: opt(file()) }),
+    input: z.object({ name: documented.title(), title: opt(documented.title()), description: opt(clearable()), avatar: opt(file()) }),
     output: Topic,
     largeBody: true,
     handler: async ({ ctx, input, view }) => presentTopic(await createTopic(ctx, input), view),

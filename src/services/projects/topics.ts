@@ -120,9 +120,9 @@ async function setAvatar(ctx: Context, topic: Topic, image: { data: Buffer } | n
 }
 
 /** Makes a topic, or makes one of those that projects have known to everyone. */
-export async function createTopic(ctx: Context, given: Given & { name: string; title: string }): Promise<Topic> {
+export async function createTopic(ctx: Context, given: Given & { name: string }): Promise<Topic> {
   check(given)
-  const { name, title, description = null, avatar } = given
+  const { name, title = name, description = null, avatar } = given
   const made = await ctx.db.transaction(async (tx) => {
     if ((await tx.$count(topics, eq(topics.made, true))) >= MAX_TOPICS) throw invalidRecord({ base: [`there are already ${MAX_TOPICS} topics`] })
     const [row] = await tx
