@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { compiled, compiledSource } from './test/support/run/compiled-source.js'
-import { WaitingFirst } from './test/support/run/waiting-first.js'
+import { LongestFirst } from './test/support/run/longest-first.js'
 
 /**
  * Files that start the service as a program, kill it, need programs besides Node and git, which `.ci/run` installs, or
@@ -32,7 +32,7 @@ export default defineConfig({
     isolate: false,
     // more than two cores, because tests wait for Postgres, for git and for time to pass
     maxWorkers: 4,
-    sequence: { sequencer: WaitingFirst },
+    sequence: { sequencer: LongestFirst },
     // threads that collect garbage would take the cores from other workers; files of the long run leave much of it
     execArgv: long ? ['--max-semi-space-size=64'] : ['--max-semi-space-size=16', '--single-threaded-gc'],
     setupFiles: ['./test/support/run/end-with-run.ts'],
