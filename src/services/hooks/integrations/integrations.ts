@@ -195,7 +195,7 @@ function faultOf({ kind, choices }: Property, value: IntegrationValue): string |
   return null
 }
 
-/** Those that may be read by who reads the database, and those that may not. */
+/** The properties that are stored as they are, and those that are encrypted. */
 function parted({ properties }: Service, settings: Settings): Record<'open' | 'sealed', Record<string, IntegrationValue>> {
   const both = { open: {}, sealed: {} } as Record<'open' | 'sealed', Record<string, IntegrationValue>>
   for (const [name, value] of Object.entries(settings))

@@ -142,7 +142,7 @@ const Attempt = ({ attempt }: HookAttempt) => (
 
 function Properties({ view, service, integration }: { view: PageView; service: Service; integration: Integration | null }) {
   const f = fieldsOf(view, z.object({ service: fields })).service
-  const controls = f as unknown as Record<string, Control<Typed>>
+  const controls: Record<string, Control<Typed> | undefined> = f
   return (
     <>
       <FormFaults view={view} />
