@@ -29,9 +29,11 @@ it('a value in the middle of a large piece is masked, wherever the piece is cut 
   await set(project.path, { key: 'TOKEN', value: 'eight888', masked: true })
   await t.ctx.jobs.drain()
   const job = await runner.takeNamed('job')
-  const line = `${'x'.repeat(262_140)}eight888${'y'.repeat(300_000)}`
+  const line = `${'x'.repeat(262_140)}eight888${'y'.repeat(300_000)}\n`
   expect((await runner.trace(job, 0, line)).status).toBe(202)
-  expect(await logOf(project, job)).toBe(line.replace('eight888', '[MASKED]'))
+  const log = await logOf(project, job)
+  expect([log.length, log.slice(262_130, 262_160)]).toEqual([line.length, `${'x'.repeat(10)}[MASKED]${'y'.repeat(12)}`])
+  expect(log.replace('[MASKED]', 'eight888') === line).toBe(true)
 })
 
 describe('variables of a job', () => {
@@ -108,14 +110,22 @@ describe('the log of a job', () => {
     expect(JSON.stringify(t.logged)).not.toContain('s3cret-value')
   })
 
-  it('that ends with the beginning of a value does not show it (CI-240)', async () => {
+  it.each([
+    ['ended by its runner', 'all of it: s3cret-val', 'all of it: [MASKED]**'],
+    ['ended by its runner', 'all of it: s3c', 'all of it: s3c'],
+    ['ended by its runner', 'all of it: s3cr', 'all of it: [MAS'],
+    ['canceled', 'all of it: s3cret-val', 'all of it: [MASKED]**'],
+    ['canceled', 'it was for us', 'it was for us'],
+  ])('of a job that was %s after %j is %j: a beginning of a value is masked, three bytes of it are none (CI-240)', async (how, log, shown) => {
     const { project, runner, set } = await withCi('job: { script: x }')
     await set(project.path, { key: 'SECRET', value: 's3cret-value', masked: true })
     await t.ctx.jobs.drain()
     const job = await runner.takeNamed('job')
-    await runner.trace(job, 0, 'all of it: s3cret-val')
-    await runner.end(job, 'failed')
-    expect(await logOf(project, job)).toBe('all of it: ')
+    await runner.trace(job, 0, log)
+    if (how === 'canceled') await t.api('post', `${project.path}/jobs/${job.id}/cancel`, project.creator).expect(201)
+    else await runner.end(job, 'failed')
+    expect(await logOf(project, job)).toBe(shown)
+    expect(await stored(job)).toBe(shown)
   })
 
   it('has at most so many values to look for; a job with more is not given (CI-241)', async () => {

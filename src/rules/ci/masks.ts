@@ -6,6 +6,8 @@ export const MAX_MASKS = 65_536
 /** What stands in a log in place of a value: it has the same length, so that offsets stay true (CI-240). */
 const MASK = Buffer.from('[MASKED]')
 const FILL = 0x2a
+/** Bytes at the beginning of a value, of 8 at least, that say nothing about it. */
+const HARMLESS = 3
 
 /** A piece of a log that may be stored, and its end, which may not yet: it may be the beginning of a value. */
 export interface MaskedPiece {
@@ -105,6 +107,13 @@ export class LogMasker {
     for (const { start, end } of found) fill(text, start, end)
     const covered = Math.max(0, (found.at(-1)?.end ?? 0) - rest)
     return { bytes: text.subarray(0, rest), held: length === 0 ? null : { mask: this.#of[state] as number, length, covered } }
+  }
+
+  /** What is stored of the end that was held back when nothing follows it. */
+  last({ mask, length, covered }: HeldEnd): Buffer {
+    const text = Buffer.from((this.values[mask] as Buffer).subarray(0, length))
+    fill(text, 0, length > HARMLESS ? length : covered)
+    return text
   }
 }
 

@@ -1,9 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
-import { eq } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { builds } from '../../../db/schema/index.js'
+import type { Transaction } from '../../../db/client.js'
+import { builds, traceChunks } from '../../../db/schema/index.js'
 import { type HeldEnd, LogMasker, MAX_MASKS, type MaskedPiece } from '../../../rules/ci/masks.js'
 import { unsealed } from '../../core/unsealed.js'
+
+type MaskContext = Pick<Context, 'encryption' | 'log'>
 
 /** Binds the encrypted values that a log must not show to their job. */
 export const masksPurpose = (job: number) => `job ${job} masks`
@@ -19,7 +22,7 @@ export const keepMasks = async (ctx: Context, job: number, values: readonly stri
     .where(eq(builds.job_id, job)))
 
 /** What masks the log of a job; null if its values cannot be decrypted any more. */
-export function maskerOf(ctx: Context, job: number, sealed: string | null): LogMasker | null {
+export function maskerOf(ctx: MaskContext, job: number, sealed: string | null): LogMasker | null {
   const json = sealed === null ? '[]' : unsealed(ctx, sealed, masksPurpose(job))
   return json === null ? null : new LogMasker((JSON.parse(json) as string[]).map((value) => Buffer.from(value)))
 }
@@ -44,4 +47,22 @@ export async function maskPiece(masker: LogMasker, piece: Buffer, before: HeldEn
     held = masked.held
   }
   return { bytes: Buffer.concat(done), held }
+}
+
+/** Stores what was held back at the end of the logs of these jobs, which have ended, and forgets their values (CI-240). */
+export async function endLogs(ctx: MaskContext, tx: Transaction, jobs: number[]): Promise<void> {
+  const cut = await tx
+    .select({ job: builds.job_id, size: builds.trace_size, masks: builds.masks, held: builds.trace_held })
+    .from(builds)
+    .where(and(inArray(builds.job_id, jobs), isNotNull(builds.trace_held)))
+    .for('no key update')
+  const ends = cut.flatMap(({ job, size, masks, held: row }) => {
+    const held = heldOf(row)
+    const bytes = held && maskerOf(ctx, job, masks)?.last(held)
+    return bytes ? [{ job_id: job, first: size - bytes.length, bytes }] : []
+  })
+  if (ends.length > 0) await tx.insert(traceChunks).values(ends)
+  const stored = ends.map(({ job_id }) => job_id)
+  if (stored.length > 0) await tx.update(builds).set({ trace_held: null }).where(inArray(builds.job_id, stored))
+  await tx.update(builds).set({ seen_at: null, masks: null }).where(inArray(builds.job_id, jobs))
 }

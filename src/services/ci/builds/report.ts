@@ -9,6 +9,7 @@ import { enqueueBuilds } from './advance.js'
 import { cancelJobs, openJobs } from './cancel.js'
 import { changeJobs } from './change.js'
 import { coverageOf } from './coverage.js'
+import { endLogs } from './masking.js'
 import { notRunning, type RunningBuild } from './running.js'
 
 /** Reasons that runners may give; others become `unknown_failure`. */
@@ -77,8 +78,9 @@ export async function endBuild(ctx: Context, pipelineId: number, job: number, en
       .where(eq(commitStatuses.id, job))
     await tx
       .update(builds)
-      .set({ seen_at: null, masks: null, exit_code: end.exit_code ?? null })
+      .set({ exit_code: end.exit_code ?? null })
       .where(eq(builds.job_id, job))
+    await endLogs(ctx, tx, [job])
     if (end.state === 'success') await stoppedByJob(ctx, tx, pipeline.project_id, row.definition)
     if (reason !== null && triesAgain(row.definition, row.retries, reason, end.exit_code))
       await copyJob(ctx, tx, pipeline, job, { retries: row.retries + 1 })
