@@ -39,7 +39,7 @@ export function PipelineRows({ view, subject, items, stages, requests, empty }: 
   const links = projectLinks(view, fullPathOf(subject.project))
   return (
     <Rows empty={empty}>
-      {items.map(({ id, ref, sha, status, updated_at }) => {
+      {items.map(({ id, ref, sha, status, source, updated_at }) => {
         const request = requests.get(id)
         return (
           <Row
@@ -67,7 +67,8 @@ export function PipelineRows({ view, subject, items, stages, requests, empty }: 
               <a href={links.commit(sha)}>
                 <code>{shortId(sha)}</code>
               </a>{' '}
-              · <Time at={updated_at} />
+              · {request ? '' : `${source.replaceAll('_', ' ')} · `}
+              <Time at={updated_at} />
             </span>
           </Row>
         )
