@@ -1,4 +1,7 @@
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { leftovers } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
 import { ciOf } from '../support/ci.js'
 import { aProject, aUser, type TestProject } from '../support/factories.js'
@@ -260,4 +263,15 @@ it('a pipeline of a protected branch or tag is made by those who may write there
     expect((await run(ref).expect(400)).body).toEqual({ message: { base: [`You do not have sufficient permission to run a pipeline on '${ref}'.`] } })
   await run('free').expect(201)
   for (const ref of ['main', 'v1']) await run(ref, project.creator).expect(201)
+})
+
+it.each(['lfs', 'artifacts', 'packages'] as const)('what a killed upload left in the store of %s is removed (PK-9)', async (of) => {
+  const folder = join(t.dataDir, of, 'incoming')
+  await mkdir(folder, { recursive: true })
+  const [old, young] = ['a', 'b'].map((name) => join(folder, name.repeat(32))) as [string, string]
+  for (const path of [old, young]) await writeFile(path, 'half')
+  const hourAgo = Date.now() / 1_000 - 3_600
+  await utimes(old, hourAgo, hourAgo)
+  await leftovers.run(t.ctx, {}, { id: 0, number: 1, signal: new AbortController().signal })
+  expect(await readdir(folder)).toEqual(['b'.repeat(32)])
 })

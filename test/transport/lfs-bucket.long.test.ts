@@ -19,9 +19,10 @@ import { createContext } from '../../src/cli/create-context.js'
 import { readConfig } from '../../src/config.js'
 import { openDatabase } from '../../src/db/client.js'
 import { lfsObjects, projects } from '../../src/db/schema/index.js'
+import { removeStalledUploads } from '../../src/services/core/stalled-uploads.js'
 import { backUp, openBackup, restoreFiles, restoreRows, restoreSecretKey } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
-import { finishObjectDeletions, releaseObjects, removeOrphanedObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
+import { finishObjectDeletions, releaseObjects, removeOrphanedObjects } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
 import { anObject, basic, lfsClient, send, type TestObject } from '../support/clients/lfs-client.js'
 import { anAdmin, aProject, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
@@ -152,12 +153,12 @@ describe('objects in a bucket (LF-13)', () => {
     const [spool, note] = [join(folder, 'c'.repeat(32)), join(folder, `${'c'.repeat(32)}.upload`)]
     await writeFile(spool, 'half')
     await writeFile(note, JSON.stringify({ key: keyOf('b'.repeat(64)), id }))
-    await removeStalledUploads(t.ctx)
+    await removeStalledUploads(t.ctx, t.ctx.lfs)
     expect((await incoming()).length).toBe(2)
     const part = () => s3.send(new UploadPartCommand({ Bucket: 'objects', Key: keyOf('b'.repeat(64)), UploadId: id, PartNumber: 1, Body: 'x' }))
     await part()
     await utimes(spool, new Date(0), new Date(0))
-    await removeStalledUploads(t.ctx)
+    await removeStalledUploads(t.ctx, t.ctx.lfs)
     expect(await incoming()).toEqual([])
     await expect(part()).rejects.toMatchObject({ name: 'NoSuchUpload' })
   })

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../src/db/schema/index.js'
+import { removeStalledUploads } from '../../src/services/core/stalled-uploads.js'
 import { findVisibleProject } from '../../src/services/identity/acting-users.js'
 import { lfsCredentials } from '../../src/services/repository/lfs/credentials.js'
-import { finishObjectDeletions, releaseObjects, removeStalledUploads } from '../../src/services/repository/lfs/objects.js'
+import { finishObjectDeletions, releaseObjects } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
 import { commitIn, gitClient, gitRun } from '../support/clients/git-client.js'
 import { anObject, basic, LFS_TYPE, lfsClient, send } from '../support/clients/lfs-client.js'
@@ -605,8 +606,8 @@ it('removes what a killed upload left in the folder after a time without writes'
   await writeFile(path, 'half')
   const minuteAgo = Date.now() / 1_000 - 60
   await utimes(path, minuteAgo, minuteAgo)
-  await removeStalledUploads(t.ctx)
+  await removeStalledUploads(t.ctx, t.ctx.lfs)
   expect(await incoming()).toEqual(['f'.repeat(32)])
-  await removeStalledUploads(t.ctx, 30_000)
+  await removeStalledUploads(t.ctx, t.ctx.lfs, 30_000)
   expect(await incoming()).toEqual([])
 })

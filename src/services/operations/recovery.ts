@@ -4,12 +4,13 @@ import type { Context } from '../../context.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob, type Job } from '../../jobs/kinds.js'
 import { recordWikis } from '../content/record-wikis.js'
+import { removeStalledUploads } from '../core/stalled-uploads.js'
 import { endExpiredMemberships } from '../groups/members.js'
 import { directoryCheck } from '../identity/sign-in/ldap.js'
 import { oldSessions } from '../identity/sign-in/sessions.js'
 import { deferredMerges, dueMergeRequests } from '../issuables/merge-requests/merging/resume.js'
 import { finishDeletions, removeFiles } from '../projects/remove.js'
-import { removeOrphanedObjects, removeStalledUploads } from '../repository/lfs/objects.js'
+import { removeOrphanedObjects } from '../repository/lfs/objects.js'
 import { dropExpiredObjects } from '../repository/lfs/unreferenced.js'
 import { resolveAbandonedIntents } from '../repository/push/recovery.js'
 import { dueDeletions } from './due-deletions.js'
@@ -39,11 +40,14 @@ const unfinishedPushes = defineJob({
   every: 5_000,
 })
 
-const leftovers = defineJob({
+const storesOf = ({ lfs, artifacts, packages }: Context) => [lfs, artifacts, packages]
+
+/** Every hour: files of uploads and of Git that a killed process left behind. */
+export const leftovers = defineJob({
   kind: 'remove leftovers',
   input: noInput,
   async run(ctx: Context) {
-    await removeStalledUploads(ctx)
+    for (const store of storesOf(ctx)) await removeStalledUploads(ctx, store)
     const removed = await ctx.git.removeLeftovers()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed leftovers of a killed process')
   },
@@ -114,7 +118,7 @@ export async function recover(ctx: Context): Promise<void> {
   const alone = ctx.config.databaseUrl === undefined
   await resolveAbandonedIntents(ctx, { start: true, alone })
   if (alone) {
-    await removeStalledUploads(ctx, 0)
+    for (const store of storesOf(ctx)) await removeStalledUploads(ctx, store, 0)
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
   await runNow(ctx, [...UNFINISHED_WORK_JOBS, leftovers, orphans, wikis, expiredMemberships], START_DELAY_MS)

@@ -140,9 +140,6 @@ export async function findFile(
 /** Serialises adding and removing an object until the transaction ends. */
 const lockFile = (tx: Transaction, oid: string) => lockName(tx, `package file ${oid}`)
 
-/** Time without a write after which an upload is abandoned; slow clients are disconnected long before. */
-const STALLED_MS = 3_600_000
-
 /** Objects of the store that no row names: their rows were deleted, or never made. */
 export const unnamedFiles = (ctx: Context): AsyncGenerator<string> =>
   unnamedObjects(ctx.packages, (oids) => ctx.db.write.select({ oid: packageFiles.oid }).from(packageFiles).where(inArray(packageFiles.oid, oids)))
@@ -156,7 +153,7 @@ export const removeIfUnused = (ctx: Context, oid: string): Promise<boolean> =>
     return used.length === 0
   })
 
-/** Every hour: the bytes of deleted packages and of abandoned uploads go (PK-9). */
+/** Every hour: the bytes of deleted packages go (PK-9). */
 export const removePackageFiles = defineJob({
   kind: 'remove package files',
   input: z.object({}),
@@ -168,7 +165,5 @@ export const removePackageFiles = defineJob({
       if (ctx.process.stopping.aborted) return
       await removeIfUnused(ctx, oid)
     }
-    for (const name of await ctx.packages.leftovers(STALLED_MS))
-      await ctx.packages.removeLeftover(name).catch((fault: unknown) => ctx.log.warn({ err: fault, name }, 'an abandoned upload cannot be removed'))
   },
 })

@@ -1,15 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../../context.js'
 import { artifacts, commitStatuses, pipelines, projects } from '../../../db/schema/index.js'
-import { refused, tooLarge } from '../../../failures.js'
+import { type Failure, refused, tooLarge } from '../../../failures.js'
 import { defineJob } from '../../../jobs/kinds.js'
+import { WrongObject } from '../../../lib/files/object-store.js'
 import { unnamedObjects } from '../../../lib/files/unnamed-objects.js'
 import { parsePeriod } from '../../../rules/ci/periods.js'
 import { MAX_DOTENV } from '../../../rules/ci/reports/dotenv.js'
@@ -33,55 +30,33 @@ const MEBIBYTE = 1_048_576
 export async function storeArtifact(ctx: Context, build: RunningBuild, given: NewArtifact, body: Readable): Promise<void> {
   const settings = await readSettings(ctx)
   const limit = settings.max_artifacts_size * MEBIBYTE
-  const received = await receive(ctx, body, limit)
+  const report = given.file_type === 'dotenv' ? await buffer(bounded(body, 2 * MAX_DOTENV, () => refused(DOTENV_TOO_BIG))) : null
+  const dotenv = report && (await parseDotenv(report, given.file_format))
+  const received = await ctx.artifacts.receive(report ? Readable.from([report]) : body, limit, []).catch((fault: unknown) => {
+    throw fault instanceof WrongObject ? tooLarge() : fault
+  })
   try {
-    const dotenv = given.file_type === 'dotenv' ? await dotenvIn(received, given.file_format) : null
-    const staged = await ctx.artifacts.stage(createReadStream(received.path), received.oid, limit)
-    try {
-      const expires_at = expiry(ctx, given.expire_in, settings.default_artifacts_expire_in)
-      await keep(ctx, build, { ...given, ...received, expires_at, dotenv }, staged.commit)
-    } finally {
-      await staged.discard()
-    }
+    const expires_at = expiry(ctx, given.expire_in, settings.default_artifacts_expire_in)
+    await keep(ctx, build, { ...given, oid: received.oid, size: received.size, expires_at, dotenv }, received.commit)
   } finally {
-    await rm(received.path, { force: true })
+    await received.discard()
   }
 }
 
-/** The variables of a received report; a large one is refused without being read (CI-252). */
-async function dotenvIn({ path, size }: { path: string; size: number }, format: string): Promise<Variable[]> {
-  if (size > 2 * MAX_DOTENV) throw refused(DOTENV_TOO_BIG)
-  return parseDotenv(await readFile(path), format)
+/** The chunks of a body, at most so many bytes of them. */
+async function* bounded(body: Readable, limit: number, refusal: () => Failure): AsyncGenerator<Buffer> {
+  let size = 0
+  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) throw refusal()
+    yield chunk
+  }
 }
 
 /** When files end that are to be kept for a period; null: they are kept. */
 export function expiry(ctx: Pick<Context, 'now'>, period: string | undefined, byDefault: string): Date | null {
   const seconds = (period === undefined ? null : parsePeriod(period)) ?? parsePeriod(byDefault) ?? 0
   return period === 'never' || seconds === 0 ? null : new Date(ctx.now().getTime() + seconds * 1_000)
-}
-
-/** Writes a body to a file beside the store, because its name there is its digest. */
-async function receive(ctx: Context, body: Readable, limit: number): Promise<{ path: string; oid: string; size: number }> {
-  const folder = join(ctx.config.dataDir, 'artifacts', 'received')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const path = join(folder, randomBytes(16).toString('hex'))
-  const hash = createHash('sha256')
-  let size = 0
-  async function* counted() {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > limit) throw tooLarge()
-      hash.update(chunk)
-      yield chunk
-    }
-  }
-  try {
-    await pipeline(counted, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
-  } catch (error) {
-    await rm(path, { force: true })
-    throw error
-  }
-  return { path, oid: hash.digest('hex'), size }
 }
 
 async function keep(
@@ -149,7 +124,7 @@ export const removeIfUnused = (ctx: Context, oid: string): Promise<boolean> =>
     return used.length === 0
   })
 
-/** Every hour: files of jobs end when their time is over. */
+/** Every hour: files of jobs whose time is over go. */
 export const removeArtifacts = defineJob({
   kind: 'remove artifacts',
   input: z.object({}),

@@ -19,8 +19,6 @@ const MAX_CONCURRENT_STORES = 4
 const BATCH_SIZE = 1_000
 /** Age at which a file without a row counts as left behind by a killed upload. */
 const UNREFERENCED_FILE_AGE_MS = 86_400_000
-/** Time without a write after which an upload is abandoned; slow clients are disconnected long before. */
-export const STALLED_UPLOAD_AGE_MS = 600_000
 
 /** Maximum bytes of one object, and of all objects of a project; infinite when unlimited (LF-11). */
 export async function lfsLimits(ctx: Context): Promise<{ object: number; project: number }> {
@@ -154,12 +152,6 @@ async function filterOrphaned(ctx: Context, oids: string[]): Promise<string[]> {
   const rows = await ctx.db.write.select({ oid: lfsObjects.oid }).from(lfsObjects).where(inArray(lfsObjects.oid, oids))
   const known = new Set(rows.map(({ oid }) => oid))
   return oids.filter((oid) => !known.has(oid))
-}
-
-/** Removes incomplete files of abandoned uploads. */
-export async function removeStalledUploads(ctx: Pick<Context, 'lfs' | 'log'>, unchanged = STALLED_UPLOAD_AGE_MS): Promise<void> {
-  for (const name of await ctx.lfs.leftovers(unchanged))
-    await ctx.lfs.removeLeftover(name).catch((fault: unknown) => ctx.log.warn({ err: fault, name }, 'an abandoned LFS upload cannot be removed'))
 }
 
 /** Removes files of objects that never got their row. */
