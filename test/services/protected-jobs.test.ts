@@ -8,7 +8,7 @@ const t = testApp()
 const { withCi, get, addMember } = ciOf(t)
 
 describe('the jobs of a protected branch', () => {
-  it('are retried, started and erased by those who may run pipelines there (CI-228)', async () => {
+  it('are retried, started, canceled and erased by those who may run pipelines there (CI-228)', async () => {
     const { project, runner } = await withCi('test: { script: x }\nlater: { script: x, when: manual }')
     const developer = await aUser(t.ctx)
     await addMember(project, developer, LEVELS.developer)
@@ -21,8 +21,9 @@ describe('the jobs of a protected branch', () => {
       [later.id, 'play'],
     ])
       await t.api('post', `${project.path}/jobs/${id}/${action}`, developer).expect(403)
-    await t.api('post', `${project.path}/pipelines/${test.pipeline.id}/retry`, developer).expect(403)
+    for (const action of ['retry', 'cancel']) await t.api('post', `${project.path}/pipelines/${test.pipeline.id}/${action}`, developer).expect(403)
     await t.api('delete', `${project.path}/protected_branches/main`, project.creator).expect(204)
     await t.api('post', `${project.path}/jobs/${test.id}/retry`, developer).expect(201)
+    await t.api('post', `${project.path}/pipelines/${test.pipeline.id}/cancel`, developer).expect(200)
   })
 })

@@ -425,8 +425,11 @@ export async function latestPipeline(ctx: Context, { project }: ProjectSubject, 
 
 /**
  * Cancels all unfinished jobs and statuses of a pipeline, including replaced ones (PL-12). A finished one is not changed.
+ * Throws 403 where the caller may not run its jobs (CI-228).
  */
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
+  const known = await getPipeline(ctx, subject, id)
+  if (known.source !== 'external' && !(await mayRunOn(ctx, subject, known))) throw forbidden()
   const changed = await changeJobs(ctx, id, async (tx, pipeline) => {
     if (pipeline.project_id !== subject.project.id) return null
     await cancelAll(ctx, tx, pipeline)
