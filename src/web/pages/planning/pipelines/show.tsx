@@ -140,7 +140,8 @@ function Pipeline({ view, subject, pipeline, jobs, total, mayRun, upstream, requ
   const at = ciAddress(subject, `pipelines/${id}`)
   const canRetry =
     mayRun && subject.can('update_build') && jobs.some(({ build, status: { status } }) => build && (status === 'failed' || status === 'canceled'))
-  const canCancel = subject.can('cancel_pipeline') && jobs.some(({ status: { status } }) => MOVES.includes(status))
+  const canCancel =
+    (mayRun || pipeline.source === 'external') && subject.can('cancel_pipeline') && jobs.some(({ status: { status } }) => MOVES.includes(status))
   const commitLink = (sha: string) => (
     <a href={links.commit(sha)}>
       <code>{shortId(sha)}</code>
