@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { fullPathOf } from '../../access/rules.js'
 import { presentPackageFile } from '../../entities/projects/package.js'
 import { invalidInput } from '../../failures.js'
 import { packageProject } from '../../services/packages/caller.js'
@@ -25,7 +26,8 @@ export async function publish(call: PackageCall) {
   const received = await withBody(call, (body) => receiveFile(ctx, 'generic', body))
   try {
     const file = await publishGeneric(ctx, subject, who, at, { received, status })
-    return reply.code(201).send(select ? presentPackageFile(file) : { message: '201 Created' })
+    const download = `${ctx.links.project(fullPathOf(subject.project))}/-/package_files/${file.id}/download`
+    return reply.code(201).send(select ? { ...presentPackageFile(file), file: { url: download } } : { message: '201 Created' })
   } finally {
     await received.discard()
   }

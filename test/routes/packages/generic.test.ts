@@ -64,7 +64,7 @@ describe('a generic package', () => {
   })
 
   it('has names that are no paths (PK-6)', async () => {
-    const project = await aProject(t.ctx)
+    const project = await aProject(t.ctx, { visibility: 'public' })
     for (const [path, error] of [
       ['..%2Fx/1.0/a', 'package_name is invalid'],
       ['.../1.0/a', 'package_name is invalid'],
@@ -86,6 +86,8 @@ describe('a generic package', () => {
       .send('abc')
       .expect(201)
     expect(body).toMatchObject({ file_name: 'app.bin', size: 3, file_sha256: createHash('sha256').update('abc').digest('hex') })
+    // semantic-release reads it
+    expect(await (await fetch(t.url + new URL(body.file.url).pathname)).text()).toBe('abc')
   })
 
   it('may be hidden from lists (PK-10, PK-11)', async () => {
