@@ -78,7 +78,7 @@ export function PipelineIcon({ state, of = 'CI' }: { state: PipelineState | unde
 /** The author of a commit: a user, if the address is known, or the name in the commit. */
 export function Author({ view, commit, users }: { view: PageView; commit: Commit; users: Map<string, UserRefRecord> }) {
   const user = users.get(commit.author.email.toLowerCase())
-  if (!user) return <span>{commit.author.name || commit.author.email}</span>
+  if (!user) return <span class="cut">{commit.author.name || commit.author.email}</span>
   return (
     <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
       <Avatar view={view} user={user} size="small" /> {user.name}
