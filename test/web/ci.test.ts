@@ -319,3 +319,44 @@ describe('runners', () => {
     expect((await theirs.submit('New runner', { 'runner[description]': 'of all' })).$('#register').length).toBe(1)
   })
 })
+
+describe('the configuration', () => {
+  it('is checked where it is edited, without being saved, and says its jobs or faults (WB-750)', async () => {
+    const { project, owner, at } = await withCi(STAGES)
+    const browser = await signedIn(owner)
+    const editor = await browser.open(`${at}/ci/editor`)
+    expect(editor.at).toBe(`${at}/edit/main/.gitlab-ci.yml`)
+    const good = await browser.submit('Commit changes', { show: 'check' })
+    expect(good.$('section[aria-label=Check]').text()).toContain('valid')
+    expect(
+      good
+        .$('section[aria-label=Check] .rows strong')
+        .toArray()
+        .map((job) => good.$(job).text()),
+    ).toEqual(['compile', 'lint', 'ask'])
+    const bad = await browser.submit('Commit changes', { show: 'check', content: 'compile: { stage: none, script: make }\n' })
+    expect(bad.$('section[aria-label=Check] .faults').text()).toContain('compile job: chosen stage none does not exist')
+    expect(bad.$('#content').val()).toContain('stage: none')
+    const { body } = await t.api('get', `${project.path}/repository/commits`, owner).expect(200)
+    expect(body).toHaveLength(1)
+    await browser.open(`${at}/edit/main/README.md`)
+    expect(browser.page?.$('button:contains("Check")').length).toBe(0)
+  })
+
+  it('of the default branch has a page for all who may read the code (WB-750)', async () => {
+    const { guest, at } = await withCi(`${STAGES}\n.base: { script: x }\nmore: { extends: .base }`)
+    const browser = await signedIn(guest)
+    const page = await browser.open(`${at}/ci/editor`)
+    expect([page.at, page.$('section[aria-label=Check] .rows > li').length, page.$('a.primary').length]).toEqual([`${at}/ci/lint`, 4, 0])
+    expect(page.$('details pre').text()).toContain('extends')
+    const empty = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
+    const none = await browser.open(`/${empty.fullPath}/-/ci/lint`)
+    expect([none.status, none.$('p.empty').text()]).toEqual([200, expect.stringContaining('There is no .gitlab-ci.yml')])
+    const bare = await aProject(t.ctx, { visibility: 'public' })
+    expect((await browser.open(`/${bare.fullPath}/-/ci/lint`)).status).toBe(200)
+    const owned = await signedIn(empty.creator)
+    const made = await owned.open(`/${empty.fullPath}/-/ci/editor`)
+    expect([made.at, made.$('[name=file_name]').val()]).toEqual([`/${empty.fullPath}/-/new/main?file_name=.gitlab-ci.yml`, '.gitlab-ci.yml'])
+    expect((await owned.submit('Commit file', { show: 'check', content: 'a: { script: b }' })).$('section[aria-label=Check] strong').text()).toBe('a')
+  })
+})

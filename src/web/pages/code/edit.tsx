@@ -6,8 +6,11 @@ import type { Context } from '../../../context.js'
 import { invalidRecord, tooLarge } from '../../../failures.js'
 import * as documented from '../../../http/documented.js'
 import { opt, orDefault, str } from '../../../http/params.js'
+import { configurationPath } from '../../../services/ci/includes.js'
+import { lintForProject } from '../../../services/ci/lint.js'
 import { type FileKind, getFileTemplate, getLicense } from '../../../services/content/templates.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
+import { ConfigurationCheck } from '../../components/ci/check.js'
 import { editTable } from '../../components/diff/excerpts.js'
 import { EditorForm } from '../../components/editor/editor.js'
 import { Field, FormFaults, Hidden, Submit, TextField, typed } from '../../components/form.js'
@@ -21,12 +24,17 @@ import { renderFile } from './readme.js'
 import type { Place } from './revision.js'
 
 /** How the text of a form is shown, by the buttons above it. */
-type Show = 'text' | 'changes' | null
+type Show = 'text' | 'changes' | 'check' | null
 
 const showOf = (view: PageView): Show => {
   const show = typed(view, 'show')
-  return show === 'text' || show === 'changes' ? show : null
+  return show === 'text' || show === 'changes' || show === 'check' ? show : null
 }
+
+const SHOWN = { text: 'Preview', changes: 'Changes', check: 'Check' } as const
+
+/** The button of a file that CI reads. */
+const checkOf = ({ project }: ProjectSubject, path: string) => (path === configurationPath(project) ? [['check', 'Check'] as const] : [])
 
 /** The lines of a file keep their ends. */
 const withEndsOf = (before: string, text: string) => (before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text)
@@ -39,10 +47,11 @@ interface Edited {
   before: string | null
 }
 
-/** The text of the form as a reader will see it, or what it changes (WB-640). */
+/** The text of the form as a reader will see it, what it changes, or what it means to CI (WB-640, WB-750). */
 async function shownText(ctx: Context, caller: Caller, subject: ProjectSubject, show: Show, { place, path, text, before }: Edited) {
   if (show === null) return null
   if (text.length > 2 * MAX_EDITED) throw tooLarge()
+  if (show === 'check') return <ConfigurationCheck record={await lintForProject(ctx, caller, subject, { content: text, include_jobs: true })} />
   if (show === 'text' && isMarkdown(path)) {
     const html = await renderFile(ctx, caller, subject, { ...place, path }, text)
     return html === '' ? <p class="note dim">Nothing to show.</p> : <Prose html={html} />
@@ -84,7 +93,7 @@ const FileText = ({ control, show, shown, name, path, views }: TextProps) => (
     </p>
     <div id="shown">
       {show !== null && (
-        <section class="box" aria-label={show === 'text' ? 'Preview' : 'Changes'}>
+        <section class="box" aria-label={SHOWN[show]}>
           {shown}
         </section>
       )}
@@ -123,7 +132,11 @@ export const editPage = page({
     const show = showOf(view)
     const [path_now, text_now] = [typed(view, f.file_path.name) || path, typed(view, f.content.name) ?? text]
     const shown = await shownText(ctx, caller, subject, show, { place, path: path_now, text: text_now, before: text })
-    const views = [...(isMarkdown(path_now) ? [['text', 'Preview'] as const] : []), ['changes', 'Preview changes'] as const]
+    const views = [
+      ...(isMarkdown(path_now) ? [['text', 'Preview'] as const] : []),
+      ['changes', 'Preview changes'] as const,
+      ...checkOf(subject, path_now),
+    ]
     return {
       title: `Edit ${path} · ${fullPathOf(subject.project)}`,
       module: 'editor',
@@ -249,7 +262,7 @@ export const newFilePage = page({
               shown={shown}
               name={f.file_name.name}
               path={path && `${path}/`}
-              views={[['text', 'Preview']]}
+              views={[['text', 'Preview'], ...checkOf(subject, file)]}
             />
             <CommitFields view={view} message={template ? `Add ${template.file}` : 'Add a file'} branch={branch} />
             <Submit label="Commit file" />

@@ -24,6 +24,7 @@ import { groupLabels, labelPromotion, labelSubscription, projectLabels } from '.
 import { groupMilestones, milestonePromotion, projectMilestones } from './milestones.js'
 import { newIssueForm, newIssuePage } from './new-issue.js'
 import { artifactPages, artifactsPage } from './pipelines/artifacts.js'
+import { configurationEditor, configurationPage } from './pipelines/configuration.js'
 import { environmentPage, environmentStop, environmentsPage } from './pipelines/environments.js'
 import { jobForms, jobPage, rawLogPage } from './pipelines/job.js'
 import { pipelinesOfCommitPage, pipelinesPage } from './pipelines/list.js'
@@ -88,6 +89,8 @@ export const planning: readonly (Page | Form)[] = [
   newIssuePage,
   newIssueForm,
   pipelinesOfCommitPage,
+  configurationEditor,
+  configurationPage,
   pipelinesPage,
   newPipelinePage,
   newPipelineForm,

@@ -65,6 +65,11 @@ export const pipelinesPage = page({
           tools={
             <>
               {scopes}
+              {subject.can('download_code') && (
+                <a class="button" href={links.page('ci/lint')}>
+                  Configuration
+                </a>
+              )}
               <a class="button" href={links.page('environments')}>
                 Environments
               </a>
