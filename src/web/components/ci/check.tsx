@@ -28,15 +28,7 @@ export function ConfigurationCheck({ record: { errors, warnings, jobs = [] } }: 
   return (
     <>
       <div class="head">
-        {errors.length > 0 ? (
-          <Badge kind="danger" icon="circle-x">
-            invalid
-          </Badge>
-        ) : (
-          <Badge kind="success" icon="circle-check">
-            valid
-          </Badge>
-        )}{' '}
+        {errors.length > 0 ? <Badge kind="danger">invalid</Badge> : <Badge kind="success">valid</Badge>}{' '}
         {errors.length === 0 && <span>{jobs.length === 1 ? '1 job' : `${jobs.length} jobs`}</span>}
       </div>
       {[...errors, ...warnings].length > 0 && (
