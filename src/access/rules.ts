@@ -1,6 +1,7 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, type Placeholder, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
+import { inIds } from '../db/conditions.js'
 import { decoded } from '../db/decoded.js'
 import { namespaces, projects, redirects, routes, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
@@ -106,7 +107,7 @@ export interface ProjectSubject extends ProjectPolicyInput {
 }
 
 interface ProjectLookup {
-  by: 'id' | 'path'
+  by: 'id' | 'path' | 'ids' | 'paths'
   /** Undefined: also a project that the caller may not see. */
   viewer: ViewerKind | undefined
   /** Also one that waits for its removal and that the caller may restore. */
@@ -125,10 +126,33 @@ const selectProject = statement('project for caller', (db, { by, viewer, deleted
   const joined = query
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .innerJoin(sql`lateral (select ${standing} as level offset 0) standing`, sql`true`)
-  return by === 'id'
-    ? joined.where(and(eq(projects.id, sql.placeholder('value')), visible))
-    : joined.innerJoin(routes, eq(routes.project_id, projects.id)).where(and(eq(routes.key, sql.placeholder('value')), visible))
+  if (by === 'id') return joined.where(and(eq(projects.id, sql.placeholder('value')), visible))
+  if (by === 'ids') return joined.where(and(inIds(projects.id, 'value'), visible))
+  const named = by === 'path' ? eq(routes.key, sql.placeholder('value')) : keyAmong(sql.placeholder('value'))
+  return joined.innerJoin(routes, eq(routes.project_id, projects.id)).where(and(named, visible))
 })
+
+const keyAmong = (keys: Placeholder) => sql`${routes.key} = any(${keys}::text[])`
+
+/** What several projects or groups are looked up by. */
+export type Wanted = { ids: number[] } | { paths: string[] }
+
+const wantedOf = (wanted: Wanted) =>
+  'ids' in wanted
+    ? ({ by: 'ids', value: wanted.ids } as const)
+    : ({ by: 'paths', value: wanted.paths.map((path) => path.toLowerCase()) } as const)
+
+/** Those of these projects that the caller sees, with the caller's abilities, in any order: `getProjectFor` of several. */
+export async function findProjectsFor(ctx: Context, { user }: Pick<Caller, 'user'>, wanted: Wanted): Promise<ProjectSubject[]> {
+  const { by, value } = wantedOf(wanted)
+  if (value.length === 0) return []
+  const rows = await selectProject(ctx.db, { by, viewer: viewerKindOf(user), deleted: false }).execute({ value, user: user?.id ?? 0 })
+  return rows.flatMap(({ project: row, namespace, level }) => {
+    const project: Project = { ...row, namespace }
+    const input: ProjectPolicyInput = { user, level, project }
+    return seesProject(input) ? [{ ...input, project, can: (ability: ProjectAbility) => canProject(input, ability) }] : []
+  })
+}
 
 /**
  * Finds a project by its id (digits) or full path, with the caller's abilities; throws 404 if it does not exist, waits for
@@ -264,18 +288,30 @@ export interface GroupSubject extends GroupPolicyInput {
   can(ability: GroupAbility): boolean
 }
 
-const selectGroup = statement('group for caller', (db, { by, viewerKind }: { by: 'id' | 'path'; viewerKind: ViewerKind }) => {
+const selectGroup = statement('group for caller', (db, { by, viewerKind }: { by: ProjectLookup['by']; viewerKind: ViewerKind }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = viewerKind === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
   // evaluated only if nothing else gives access: it is the most expensive part
   const seesProjectIn = sql<boolean>`(${namespaces.visibility} < 20 and ${level} = 0 and ${holdsVisibleProject(viewerKind, namespaces.id, user)})`
   const query = db.select({ group: namespaces, level: decoded(level, Number), seesProjectIn }).from(namespaces)
-  return by === 'id'
-    ? query.where(sql`${namespaces.id} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
-    : query
-        .innerJoin(routes, eq(routes.namespace_id, namespaces.id))
-        .where(sql`${routes.key} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
+  const value = sql.placeholder('value')
+  const isGroup = sql`${namespaces.kind} = 'group'`
+  if (by === 'id') return query.where(sql`${namespaces.id} = ${value} and ${isGroup}`)
+  if (by === 'ids') return query.where(and(inIds(namespaces.id, 'value'), isGroup))
+  const named = by === 'path' ? sql`${routes.key} = ${value}` : keyAmong(value)
+  return query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(sql`${named} and ${isGroup}`)
 })
+
+/** Those of these groups that the caller sees, with the caller's abilities, in any order: `getGroupFor` of several. */
+export async function findGroupsFor(ctx: Context, { user }: Pick<Caller, 'user'>, wanted: Wanted): Promise<GroupSubject[]> {
+  const { by, value } = wantedOf(wanted)
+  if (value.length === 0) return []
+  const rows = await selectGroup(ctx.db, { by, viewerKind: viewerKindOf(user) }).execute({ value, user: user?.id ?? 0 })
+  return rows.flatMap(({ group, level, seesProjectIn }) => {
+    const input = { user, level, group, seesProjectIn }
+    return seesGroup(input) ? [{ ...input, can: (ability: GroupAbility) => canGroup(input, ability) }] : []
+  })
+}
 
 /**
  * Finds a group by its id or full path (`asPath`), with the caller's abilities; throws 404 if it does not exist, waits for its

@@ -11,6 +11,7 @@ import { artifacts, builds, commitStatuses, pipelines, projects, runners, users 
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
+import { groupedBy } from '../../lib/grouped-by.js'
 import type { Keyset } from '../../lib/keyset.js'
 import type { JobEnvironment } from '../../rules/ci/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
@@ -183,6 +184,36 @@ export async function listJobs(ctx: Context, subject: ProjectSubject, filter: Jo
 export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pipelineId: number, filter: JobFilter): Promise<Page<JobRecord>> {
   await getPipeline(ctx, subject, pipelineId)
   return listJobs(ctx, subject, { ...filter, pipeline_id: pipelineId })
+}
+
+/** The most jobs of one pipeline that a list of pipelines shows. */
+export const MAX_JOBS_SHOWN = 500
+
+const selectJobIds = statement('ids of jobs of pipelines', (db) => {
+  const numbered = db
+    .select({
+      id: commitStatuses.id,
+      place: sql<number>`row_number() over (partition by ${commitStatuses.pipeline_id} order by ${commitStatuses.id})`.as('place'),
+    })
+    .from(commitStatuses)
+    .where(and(inIds(commitStatuses.pipeline_id), commitStatuses.latest, ne(commitStatuses.kind, 'bridge')))
+    .as('numbered')
+  return db.select({ id: numbered.id }).from(numbered).where(sql`${numbered.place} <= ${MAX_JOBS_SHOWN}::integer`)
+})
+
+/**
+ * The latest jobs and statuses of pipelines of any projects, by pipeline, in their order, without commits; of each
+ * pipeline `MAX_JOBS_SHOWN` at most. The caller must be allowed to see the pipelines.
+ */
+export async function jobsOfPipelines(ctx: Context, pipelineIds: number[]): Promise<Map<number, JobRecord[]>> {
+  const ids = pipelineIds.length === 0 ? [] : (await selectJobIds(ctx.db, null).execute({ ids: pipelineIds })).map(({ id }) => id)
+  if (ids.length === 0) return new Map()
+  const rows = await selectJobs(ctx.db, { ids: true, newestFirst: false }).execute({ ids, limit: ids.length, offset: 0 })
+  const facts = await buildsOf(ctx, rows)
+  return groupedBy(
+    rows.map((row, i) => recordOf(row, facts[i])),
+    ({ pipeline }) => pipeline.id,
+  )
 }
 
 /** Jobs of a project by their ids; those that are not there are left out. */

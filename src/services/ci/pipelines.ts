@@ -378,8 +378,8 @@ export async function stagesOf(ctx: Context, { project }: ProjectSubject, ids: n
   return new Map([...found].map(([id, stages]) => [id, stages.map(({ name, jobs }) => ({ name, state: compositeStatus(jobs) as PipelineState }))]))
 }
 
-const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref') =>
-  db
+const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref' | 'ids') => {
+  const found = db
     .select({
       ...basicColumns,
       tag: pipelines.tag,
@@ -396,10 +396,16 @@ const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref') =>
     })
     .from(pipelines)
     .leftJoin(users, eq(users.id, pipelines.user_id))
+  if (by === 'ids') return found.where(inIds(pipelines.id))
+  return found
     .where(and(ofProject, by === 'id' ? eq(pipelines.id, sql.placeholder('id')) : and(eq(pipelines.ref, sql.placeholder('ref')), isNoChild, isOfRef)))
     .orderBy(desc(pipelines.id))
-    .limit(1),
-)
+    .limit(1)
+})
+
+/** Pipelines of any projects by their ids, in any order. The caller must be allowed to see them. */
+export const loadPipelines = async (ctx: Context, ids: number[]): Promise<PipelineRecord[]> =>
+  ids.length === 0 ? [] : selectPipeline(ctx.db, 'ids').execute({ ids })
 
 /** One pipeline (PL-9). */
 export async function getPipeline(ctx: Context, { project }: ProjectSubject, id: number): Promise<PipelineRecord> {

@@ -2,9 +2,10 @@ import { and, asc, desc, eq, gte, inArray, isNull, lte, type SQL, sql } from 'dr
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import { seesInProject, seesPersonal } from '../../access/snippets.js'
-import { type ViewerKind, viewerKindOf } from '../../access/visible.js'
+import { type ViewerKind, viewerKindOf, visibleSnippetsAnywhere } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { inIds } from '../../db/conditions.js'
 import { count } from '../../db/decoded.js'
 import { conditionsOf, type FilterNames, type Filters, usedFilters } from '../../db/filters.js'
 import { completeTexts, LONG_TEXTS, READ_COLUMNS } from '../../db/long-text.js'
@@ -120,6 +121,30 @@ export const listAllSnippets = (ctx: Context, { user }: SignedIn, filter: Snippe
 /** The snippets of a project that the caller sees (SN-8, SN-12). */
 export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, filter: SnippetFilter) =>
   listPage(ctx, { of: 'project', viewerKind: level > 0 ? 'member' : viewerKindOf(user), user: caller.user.id, project: project.id }, filter)
+
+const selectVisible = statement('visible ones of snippets', (db, viewerKind: ViewerKind) =>
+  db
+    .select({
+      snippet: READ_COLUMNS.snippets,
+      author: userRefColumns(users),
+      fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
+    })
+    .from(snippets)
+    .innerJoin(users, eq(users.id, snippets.author_id))
+    .leftJoin(projects, eq(projects.id, snippets.project_id))
+    .leftJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(and(inIds(snippets.id), visibleSnippetsAnywhere(viewerKind, sql`${sql.placeholder('user')}::bigint`)))
+    .orderBy(asc(snippets.id)),
+)
+
+/** Of these snippets, personal ones and those of projects, the ones that the caller sees (SN-11, SN-12), with whole contents. */
+export async function findSnippets(ctx: Context, { user }: SignedIn, ids: number[]): Promise<SnippetRecord[]> {
+  if (ids.length === 0) return []
+  const found = await selectVisible(ctx.db, viewerKindOf(user)).execute({ ids, user: user.id })
+  const texts = found.map(({ snippet }) => snippet)
+  await Promise.all([completeTexts(ctx, LONG_TEXTS.snippets, texts, 'page'), completeTexts(ctx, LONG_TEXTS.snippetContents, texts, 'page')])
+  return found
+}
 
 const loadSnippet = async (ctx: Context, of: 'personal' | 'project', values: { id: number; project?: number }) => {
   const query = selectSnippets(ctx.db, { of, viewerKind: 'member', filters: ['id'] })
