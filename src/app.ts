@@ -26,6 +26,7 @@ import { asUnavailable } from './lib/unavailable.js'
 import { pageFeeds } from './routes/addresses/feeds.js'
 import { goImports } from './routes/addresses/go-get.js'
 import { programAddresses } from './routes/addresses/index.js'
+import { graphqlRoutes } from './routes/graphql/index.js'
 import { sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
@@ -159,6 +160,7 @@ export async function buildApp(
     pictureRoute(scope, ctx)
     site.register(scope, robots)
     const queues = largeCallQueues(ctx)
+    graphqlRoutes(scope, ctx, queues)
     for (const section of sections) scope.register(family, { prefix: '/api/v4', ctx, queues, ...section })
     referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
   })

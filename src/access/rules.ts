@@ -138,9 +138,7 @@ const keyAmong = (keys: Placeholder) => sql`${routes.key} = any(${keys}::text[])
 export type Wanted = { ids: number[] } | { paths: string[] }
 
 const wantedOf = (wanted: Wanted) =>
-  'ids' in wanted
-    ? ({ by: 'ids', value: wanted.ids } as const)
-    : ({ by: 'paths', value: wanted.paths.map((path) => path.toLowerCase()) } as const)
+  'ids' in wanted ? ({ by: 'ids', value: wanted.ids } as const) : ({ by: 'paths', value: wanted.paths.map((path) => path.toLowerCase()) } as const)
 
 /** Those of these projects that the caller sees, with the caller's abilities, in any order: `getProjectFor` of several. */
 export async function findProjectsFor(ctx: Context, { user }: Pick<Caller, 'user'>, wanted: Wanted): Promise<ProjectSubject[]> {

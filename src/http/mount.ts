@@ -111,7 +111,7 @@ async function identify(
 /** Size from which checking, hashing or deflating a body takes noticeable time on the event loop, in bytes. */
 const LARGE_BODY_BYTES = 256 * 1024
 /** Queues for calls with large bodies and with large responses, shared fairly among callers (SEC-180). */
-interface LargeCallQueues {
+export interface LargeCallQueues {
   bodies: FairQueue
   answers: FairQueue
 }
@@ -160,6 +160,9 @@ function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () =>
     return reservation
   }
 }
+
+/** The same for what is no endpoint. */
+export const withLargeAnswers = ({ answers }: LargeCallQueues, holder: string, reply: FastifyReply) => holdLarge(answers, holder, reply)
 
 /** An authenticated call. */
 interface Identified {

@@ -262,6 +262,7 @@ export interface PipelineFilter extends Paging, Keyset {
   status?: PipelineState | undefined
   ref?: string | undefined
   sha?: string | undefined
+  iid?: number | undefined
   username?: string | undefined
   /** The name of the user. */
   name?: string | undefined
@@ -295,6 +296,7 @@ const FILTERS = {
   status: { where: (status) => eq(pipelines.status, status), value: ({ status }) => status },
   ref: { where: (ref) => eq(pipelines.ref, ref), value: ({ ref }) => ref || undefined },
   sha: { where: (sha) => eq(pipelines.sha, sha), value: ({ sha }) => sha || undefined },
+  iid: { where: (iid) => eq(pipelines.iid, iid), value: ({ iid }) => iid },
   username: {
     where: (name) => sql`${pipelines.user_id} = (select u.id from ${users} u where lower(u.username) = lower(${name}))`,
     value: ({ username }) => username || undefined,

@@ -5,7 +5,7 @@ import { type ViewerKind, viewerKindOf, visibleGroups } from '../../access/visib
 import type { Context } from '../../context.js'
 import { decoded, totalCount } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
-import { groupShares, members, namespaceAncestry, namespaces, projects, projectShares, users } from '../../db/schema/index.js'
+import { groupShares, members, namespaceAncestry, namespaces, projectShares, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { type MemberRecord, type MemberSource, userColumns } from './members.js'

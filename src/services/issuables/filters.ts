@@ -45,6 +45,8 @@ export interface IssuableFilter extends NegatableFilters, Paging {
   updated_after?: Date | undefined
   updated_before?: Date | undefined
   milestone_id?: number | undefined
+  /** Only what is in projects directly in this group. */
+  directly_in?: number | undefined
   /** Leaves out what has one of these milestones. */
   without_milestones?: number[] | undefined
   not?: NegatableFilters | undefined
@@ -209,6 +211,11 @@ export function filtersOf(tables: IssuableTables) {
     non_archived: {
       where: () => sql`${issuables.project_id} not in (select p.id from ${projects} p where p.archived)`,
       value: ({ non_archived }) => non_archived || undefined,
+      cacheable: false,
+    },
+    directly_in: {
+      where: (group) => sql`${issuables.project_id} in (select p.id from ${projects} p where p.namespace_id = ${group})`,
+      value: ({ directly_in }) => directly_in,
       cacheable: false,
     },
     created_after: {

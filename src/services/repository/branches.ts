@@ -11,7 +11,7 @@ import { checkRefName } from '../../lib/ref-name.js'
 import { branchNameFault } from '../../rules/refs/branch-name.js'
 import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
-import { mayPushTo, type Protections, protectionsOf } from './protection.js'
+import { matchesPattern, mayPushTo, type Protections, protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
 import { PROTECTED_BRANCH } from './push/rules.js'
 import { orderByCommit } from './ref-order.js'
@@ -49,6 +49,18 @@ export function searchNames<T>(items: T[], search: string | undefined, nameOf: (
   const exact = found.findIndex((item) => nameOf(item) === search)
   if (exact > 0) found.unshift(...found.splice(exact, 1))
   return found
+}
+
+/** The names of branches that match a pattern with `*`, in their order. */
+export async function branchNames(
+  ctx: Context,
+  { project }: ProjectSubject,
+  pattern: string,
+  { offset, limit }: { offset: number; limit: number },
+): Promise<string[]> {
+  const refs = await repositoryOf(ctx, project).refs(HEADS)
+  const names = await ctx.cpu.slices.run(() => refs.map(({ name }) => name.slice(HEADS.length)).filter((name) => matchesPattern(pattern, name)))
+  return names.slice(offset, offset + limit)
 }
 
 export type BranchSort = 'name_asc' | 'name_desc' | 'updated_asc' | 'updated_desc'

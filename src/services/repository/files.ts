@@ -48,6 +48,15 @@ export async function getFile(ctx: Context, subject: ProjectSubject, path: strin
   return { entry, commit: found.commit, ref: named }
 }
 
+/** The entries of those of these paths that are files of a revision, in their order; none of an unknown revision. */
+export async function findFiles(ctx: Context, subject: ProjectSubject, paths: string[], ref: string): Promise<TreeEntry[]> {
+  const found = await resolveRevision(ctx, subject, ref)
+  if (!found) return []
+  const repository = repositoryOf(ctx, subject.project)
+  const entries = await Promise.all(paths.map((path) => (path === '' ? null : repository.entry(found.commit, path))))
+  return entries.filter((entry) => entry !== null).filter(({ type }) => type === 'blob')
+}
+
 /** Files up to this size are read whole, and cached, to compute the digest; larger ones are streamed. */
 const MAX_CACHED_BYTES = 32 * 1024
 

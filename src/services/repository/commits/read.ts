@@ -63,6 +63,15 @@ export async function getCommit(ctx: Context, subject: ProjectSubject, revision:
   return commit
 }
 
+/** The commit that last changed a path of a revision, itself without a path; null if there is no such revision. */
+export async function lastCommitOf(ctx: Context, subject: ProjectSubject, revision: string, path: string): Promise<Commit | null> {
+  const found = await resolveRevision(ctx, subject, revision)
+  if (!found) return null
+  const repository = repositoryOf(ctx, subject.project)
+  const [last] = path === '' ? [found.commit] : await repository.lastCommits(found.commit, [path])
+  return last ? repository.commit(last) : null
+}
+
 /** The best common ancestor of all these revisions (RE-5). */
 export async function getMergeBase(ctx: Context, subject: ProjectSubject, refs: string[]): Promise<Commit> {
   if (refs.length < 2) throw refused('Provide at least 2 refs')

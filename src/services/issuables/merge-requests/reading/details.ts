@@ -6,8 +6,8 @@ import { mergeRequestApprovals, mergeRequestReviews, mergeRequestVersions, users
 import { statement } from '../../../../db/statement.js'
 import type { Stats } from '../../../../git/types.js'
 import { type UserRefRecord, userRefColumns } from '../../../identity/user-ref.js'
-import { repositoryOf } from '../../../repository/repositories.js'
 import { DIFF_LIMITS } from '../../../repository/diff-limits.js'
+import { repositoryOf } from '../../../repository/repositories.js'
 import type { Version } from './contents.js'
 
 const selectVersions = statement('versions by id', (db) => db.select().from(mergeRequestVersions).where(inIds(mergeRequestVersions.id)))

@@ -22,6 +22,9 @@ export interface MergeRequestFilter extends IssuableFilter, ReviewerFilters {
   source_project_id?: number | undefined
   source_branch?: string | undefined
   target_branch?: string | undefined
+  /** From one of these branches, into one of those. */
+  source_branches?: string[] | undefined
+  target_branches?: string[] | undefined
   draft?: boolean | undefined
   /** Merged by one of these commits. */
   merged_by?: string[] | undefined
@@ -55,6 +58,14 @@ const list = listerOf<'all' | 'own', MergeRequestFilter>({
   visible: visibleMergeRequests,
   orderKey: (by, descending) => (by === 'title' ? byTitle : by === 'merged_at' ? (descending ? byMergeDescending : byMerge) : undefined),
   filters: {
+    source_branches: {
+      where: (names) => sql`${mergeRequests.source_branch} = any(${names}::text[])`,
+      value: ({ source_branches }) => source_branches,
+    },
+    target_branches: {
+      where: (names) => sql`${mergeRequests.target_branch} = any(${names}::text[])`,
+      value: ({ target_branches }) => target_branches,
+    },
     source_project_id: {
       where: (id) => eq(mergeRequests.original_source_project_id, id),
       value: ({ source_project_id }) => source_project_id,

@@ -1,0 +1,96 @@
+import type { Caller } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import { refused } from '../../failures.js'
+import type { View } from '../../http/view.js'
+import { dayOf } from '../../lib/text/day.js'
+import { type Loaders, loadersOf } from './loaders.js'
+
+/** The most values in an answer, lists that no other read shares, and bytes of text (GQL-23). */
+export const MAX_VALUES = 40_000
+export const MAX_LISTS = 20
+export const MAX_TEXT_BYTES = 16 * 1024 * 1024
+/** The most diffs whose lines one query counts. */
+const MAX_DIFFS = 20
+/** How long a query may take, in milliseconds (GQL-23). */
+const MAX_MS = 30_000
+
+/** Why a whole query ends, whatever it has found so far. */
+export class Refusal extends Error {}
+
+/** What resolvers share while one query runs. */
+export class Call {
+  readonly loaders: Loaders
+  /** The day with which due dates are compared. */
+  readonly today: string
+  /** Set once the query is over because of a limit. */
+  refusal: Refusal | undefined
+  #values = 0
+  #lists = 0
+  #characters = 0
+  #diffs = 0
+  #last: Promise<unknown> = Promise.resolve()
+  readonly #deadline = performance.now() + MAX_MS
+
+  constructor(
+    readonly ctx: Context,
+    readonly caller: Caller,
+    readonly view: View,
+    private readonly gone: AbortSignal,
+  ) {
+    this.loaders = loadersOf(ctx, caller)
+    this.today = dayOf(ctx.now())
+  }
+
+  /** Counts a value before it is resolved; throws when the query is over. */
+  countValue(): void {
+    if (this.refusal) throw this.refusal
+    this.#values++
+    if (this.#values > MAX_VALUES) this.#refuse(`The query asks for more than ${MAX_VALUES} values: ask for fewer fields, or for smaller pages.`)
+    if (this.#values % 256 === 0) this.checkTime()
+  }
+
+  /** Throws when the query has run for too long, or nobody waits for the answer. */
+  checkTime(): void {
+    if (this.gone.aborted) this.#refuse('The client has gone.')
+    if (performance.now() > this.#deadline) this.#refuse(`The query takes more than ${MAX_MS / 1000} seconds: ask for less.`)
+  }
+
+  countText(text: string): void {
+    this.#characters += text.length
+    if (this.#characters > MAX_TEXT_BYTES) this.#refuse(`The texts of the answer have more than ${MAX_TEXT_BYTES} bytes: ask for smaller pages.`)
+  }
+
+  /** Counts a list that is read by itself; 400 after too many. */
+  countList(): void {
+    this.checkTime()
+    this.#lists++
+    if (this.#lists > MAX_LISTS)
+      throw refused(`The query asks for more than ${MAX_LISTS} lists that are each read by themselves: ask for those of fewer things at a time.`)
+  }
+
+  /** Runs work that holds much memory, after the work that was given before. */
+  oneByOne<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(() => {
+      this.checkTime()
+      return work()
+    })
+    this.#last = next.catch(() => null)
+    return next
+  }
+
+  /** Counts the lines of a diff, one after the other; null after `MAX_DIFFS`. */
+  async countLines<T>(count: () => Promise<T>): Promise<T | null> {
+    return ++this.#diffs > MAX_DIFFS ? null : this.oneByOne(count)
+  }
+
+  /** The path of an address of this service. */
+  pathOf(url: string): string {
+    const { base, prefix } = this.view.links
+    return url.startsWith(base) ? prefix + url.slice(base.length) : url
+  }
+
+  #refuse(text: string): never {
+    this.refusal = new Refusal(text)
+    throw this.refusal
+  }
+}

@@ -1,0 +1,152 @@
+import {
+  buildSchema,
+  type DocumentNode,
+  execute,
+  type FormattedExecutionResult,
+  GraphQLError,
+  type GraphQLFieldResolver,
+  type GraphQLSchema,
+  type GraphQLTypeResolver,
+  parse,
+  validate,
+} from 'graphql'
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import { Failure, failureText } from '../../failures.js'
+import type { Call } from './call.js'
+import { CONNECTION_FIELDS, Connection } from './connection.js'
+import { MAX_QUERY, MAX_TOKENS, tooMuch } from './limits.js'
+import { inSnakeCase } from './object-type.js'
+import { SCHEMA } from './schema/index.js'
+import { TYPES } from './types/index.js'
+
+/** A query as a client sends it. */
+export interface Query {
+  query: string
+  variables: Record<string, unknown> | null
+  operationName: string | null
+}
+
+/** The answer; `isRefused`: the query was not run. */
+export interface Answered {
+  result: FormattedExecutionResult
+  isRefused: boolean
+}
+
+const READ_ONLY =
+  'GraphQL is read-only here: there are no mutations and no subscriptions. The REST API under /api/v4 has the operations that change something.'
+/** Faults of a query that are shown. */
+const MAX_ERRORS = 20
+
+let built: GraphQLSchema | undefined
+/** The schema, made when it is first needed. */
+export function schema(): GraphQLSchema {
+  built ??= buildSchema(SCHEMA)
+  return built
+}
+
+const refuse = (...errors: GraphQLError[]): Answered => ({ result: { errors: errors.map((error) => error.toJSON()) }, isRefused: true })
+const refuseFor = (text: string) => refuse(new GraphQLError(text))
+
+/** Valid documents by their texts: clients send the same ones again and again. */
+const documents = new LRUCache<string, DocumentNode>({ max: 200 })
+
+/** A document that may be run, or why it may not be. */
+function prepare(query: string, operationName: string | null): DocumentNode | Answered {
+  const known = documents.get(query)
+  if (known) return known
+  if (query.length > MAX_QUERY) return refuseFor(`The query has more than ${MAX_QUERY} characters.`)
+  let document: DocumentNode
+  try {
+    document = parse(query, { maxTokens: MAX_TOKENS })
+  } catch (error) {
+    if (error instanceof GraphQLError) return refuse(error)
+    throw error
+  }
+  const excess = tooMuch(document)
+  if (excess !== null) return refuseFor(excess)
+  if (isWrite(document, operationName)) return refuseFor(READ_ONLY)
+  const faults = validate(schema(), document, undefined, { maxErrors: MAX_ERRORS })
+  if (faults.length > 0) return refuse(...faults)
+  documents.set(query, document)
+  return document
+}
+
+/** Whether the operation that is to be run is none that reads. */
+function isWrite({ definitions }: DocumentNode, operationName: string | null): boolean {
+  const operations = definitions.filter((definition) => definition.kind === 'OperationDefinition')
+  const meant = operations.filter(({ name }) => operationName === null || name?.value === operationName)
+  return (meant.length > 0 ? meant : operations).some(({ operation }) => operation !== 'query')
+}
+
+/** Runs a query (GQL-1). Throws what is a fault of the service. */
+export async function run({ query, variables, operationName }: Query, call: Call): Promise<Answered> {
+  const document = prepare(query, operationName)
+  if ('result' in document) return document
+  const result = await execute({
+    schema: schema(),
+    document,
+    contextValue: call,
+    variableValues: variables,
+    operationName,
+    fieldResolver,
+    typeResolver,
+  })
+  if (call.refusal) return { result: { data: null, errors: [{ message: call.refusal.message }] }, isRefused: false }
+  for (const { originalError } of result.errors ?? []) if (originalError && !isShown(originalError)) throw originalError
+  const { errors } = result
+  const shown = errors && { errors: errors.slice(0, MAX_ERRORS).map(shownError) }
+  return { result: { ...shown, ...(result.data !== undefined && { data: result.data }) }, isRefused: result.data === undefined }
+}
+
+/** Faults of a request; everything else is one of the service. */
+const isShown = (error: Error) => error instanceof Failure || error instanceof z.ZodError || error instanceof GraphQLError
+
+function shownError(error: GraphQLError) {
+  const { originalError } = error
+  const text =
+    originalError instanceof Failure
+      ? failureText(originalError.body)
+      : originalError instanceof z.ZodError
+        ? originalError.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join(', ')
+        : error.message
+  return { ...error.toJSON(), message: text }
+}
+
+/** What is hidden is null, without a word (GQL-4). */
+const HIDDEN: readonly string[] = ['not_found', 'forbidden', 'unauthenticated']
+
+function nullIfHidden(error: unknown): null {
+  if (error instanceof Failure && HIDDEN.includes(error.kind)) return null
+  throw error
+}
+
+const isPromise = <T>(value: T | Promise<T>): value is Promise<T> => value instanceof Promise
+
+function entityValue(shown: object | null, name: string, call: Call): unknown {
+  const value: unknown = shown === null ? null : Reflect.get(shown, inSnakeCase(name))
+  if (typeof value === 'string') call.countText(value)
+  return value ?? null
+}
+
+const fieldResolver: GraphQLFieldResolver<unknown, Call> = (source, args, call, { fieldName, parentType }) => {
+  call.countValue()
+  if (source instanceof Connection) return CONNECTION_FIELDS[fieldName]?.(source)
+  const type = TYPES[parentType.name]
+  const own = type?.fields?.[fieldName]
+  if (own) {
+    try {
+      const value = own(source as never, args, call)
+      return isPromise(value) ? value.catch(nullIfHidden) : value
+    } catch (error) {
+      return nullIfHidden(error)
+    }
+  }
+  if (!type?.shown) return Reflect.get(Object(source), fieldName)
+  const shown = type.shown(source as never, call)
+  return isPromise(shown) ? shown.then((entity) => entityValue(entity, fieldName, call)) : entityValue(shown, fieldName, call)
+}
+
+/** Members of projects and of groups are the only objects of an interface that do not say it by their place. */
+const typeResolver: GraphQLTypeResolver<unknown, Call> = (value) =>
+  ['ProjectMember', 'GroupMember'].find((name) => TYPES[name]?.isTypeOf?.(value as never)) ?? 'UserCore'
