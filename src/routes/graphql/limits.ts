@@ -2,30 +2,31 @@ import type { DocumentNode, FieldNode, FragmentDefinitionNode, SelectionSetNode 
 
 /** The bounds of a query, checked before it is compared with the schema (GQL-22). */
 export const MAX_QUERY = 10_000
-export const MAX_TOKENS = 3_000
+export const MAX_TOKENS = 2_000
 const MAX_DEPTH = 20
-const MAX_FIELDS = 1_000
-const MAX_FRAGMENTS = 30
-const MAX_SPREADS = 100
+const MAX_FIELDS = 600
+const MAX_FRAGMENTS = 20
+const MAX_SPREADS = 60
 const MAX_OPERATIONS = 10
 /** Fields of one name side by side: to see whether they agree, each is compared with each. */
 const MAX_SAME = 10
 /** Values of a description of the schema. */
-const MAX_DESCRIBED = 100_000
+const MAX_DESCRIBED = 40_000
 
-/** How many elements the lists of a description have, about. */
+/** How many elements the parts of a description have on average: those of the schema, and those of a single type, at most. */
 const DESCRIBED: Record<string, number> = {
-  types: 90,
-  fields: 12,
-  args: 4,
-  inputFields: 4,
-  enumValues: 4,
-  possibleTypes: 4,
-  interfaces: 2,
+  types: 140,
+  queryType: 6,
+  fields: 6,
+  args: 1,
+  enumValues: 2,
   directives: 6,
+  inputFields: 0.2,
+  interfaces: 0.2,
+  possibleTypes: 0.2,
+  ofType: 0.4,
 }
-/** The same for a single type, which may be the largest. */
-const DESCRIBED_TYPE: Record<string, number> = { ...DESCRIBED, fields: 70, args: 26, enumValues: 15 }
+const DESCRIBED_TYPE: Record<string, number> = { ...DESCRIBED, fields: 70, args: 6, enumValues: 15, possibleTypes: 4, interfaces: 1 }
 
 /** What a selection comes to with its fragments. */
 interface Size {
