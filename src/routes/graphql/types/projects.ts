@@ -101,7 +101,7 @@ const fields: Fields<ProjectSubject> = {
     return partOfPages(args, (paging) => listIssues(call.ctx, call.caller, { project }, issueFilter(args, paging)))
   }),
   mergeRequests: field(REQUESTS, (project: ProjectSubject, args, call) => {
-    if (!withRequests(project, call)) return null
+    if (!call.caller.user || !project.can('read_merge_request')) return null
     call.countList()
     return partOfPages(args, (paging) => listMergeRequests(call.ctx, call.caller, { project }, requestFilter(args, paging)))
   }),
