@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { schema } from '../../../src/routes/graphql/engine.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aUser, type TestUser } from '../../support/factories.js'
 import { aFullProject, type FullProject } from '../../support/full-project.js'
@@ -291,5 +292,64 @@ it('shows files, folders and branches (GQL-18)', async () => {
     below: { blobs: { nodes: [{ path: '.gitlab/issue_templates/one.md' }] } },
     none: null,
     blobs: { nodes: [{ path: 'a.txt', rawTextBlob: 'one\nTWO\nthree\n', size: 14, rawPath: `/${fullPath}/-/raw/topic/a.txt` }] },
+  })
+})
+
+describe('every field of the schema (GQL-3)', () => {
+  const typeOf = (type: unknown) => String(type).replace(/[[\]!]/g, '')
+  /** All fields of a type that have no fields of their own. */
+  const leavesOf = (name: string) => {
+    const type = schema().getType(name)
+    if (!type || !('getFields' in type)) throw new Error(`${name} has no fields`)
+    return Object.values(type.getFields())
+      .filter((field) => !('getFields' in (schema().getType(typeOf(field.type)) ?? {})))
+      .filter((field) => !('args' in field) || field.args.every((argument) => !String(argument.type).endsWith('!')))
+      .map((field) => field.name)
+      .join(' ')
+  }
+  const all = (name: string, more = '') => `{ __typename ${leavesOf(name)} ${more} }`
+
+  it('can be asked for together with all others of its type', async () => {
+    const label = all('Label')
+    const milestone = all('Milestone')
+    const user = all('UserCore', `userPermissions ${all('UserPermissions')}`)
+    const member = `${leavesOf('MemberInterface')} accessLevel ${all('AccessLevel')} user { username }`
+    const note = all(
+      'Note',
+      `author ${user} resolvedBy { id } position ${all('DiffPosition', `diffRefs ${all('DiffRefs')}`)} userPermissions ${all('NotePermissions')}`,
+    )
+    const discussion = all('Discussion', `resolvedBy { id } notes { nodes ${note} }`)
+    const job = all('CiJob', `detailedStatus ${all('DetailedStatus')} stage ${all('CiStage')}`)
+    const pipeline = all(
+      'Pipeline',
+      `detailedStatus ${all('DetailedStatus')} user { id } stages { nodes ${all('CiStage', `jobs { count nodes ${job} }`)} }`,
+    )
+    const commit = all('Commit', 'author { id }')
+    const onMergeRequest = `diffRefs ${all('DiffRefs')} diffStatsSummary ${all('DiffStatsSummary')} taskCompletionStatus ${all('TaskCompletionStatus')}
+      mergeUser { id } targetProject { id } headPipeline ${pipeline} approvedBy { nodes ${user} } commits { nodes ${commit} }
+      userPermissions ${all('MergeRequestPermissions')} milestone ${milestone} author { mergeRequestInteraction ${all('UserMergeRequestInteraction')} }`
+    const files = `repository ${all(
+      'Repository',
+      `tree { lastCommit ${commit} blobs { nodes ${all('Blob')} } trees { nodes ${all('TreeEntry')} } submodules { nodes ${all('Submodule')} } }
+      blobs(paths: ["a.txt"]) { nodes ${all('RepositoryBlob')} }`,
+    )}`
+    const parts = [
+      `${leavesOf('Project')} ${files} namespace ${all('Namespace')} userPermissions ${all('ProjectPermissions')}`,
+      `mergeRequest(iid: "1") ${all('MergeRequest', onMergeRequest)}`,
+      `mergeRequest(iid: "1") { discussions { nodes ${discussion} } notes { nodes ${note} } }`,
+      `issue(iid: "1") ${all('Issue', `author ${user} taskCompletionStatus ${all('TaskCompletionStatus')} userPermissions ${all('IssuePermissions')}`)}`,
+      `labels { nodes ${label} } label(title: "one") ${label} milestones { nodes ${milestone} } projectMembers { nodes { ${member} } }`,
+      `pipelines { nodes ${pipeline} } jobs { nodes ${job} } snippets { nodes ${all('Snippet', `author { id } project { id } blobs { nodes ${all('SnippetBlob')} }`)} }`,
+      `group ${all(
+        'Group',
+        `userPermissions ${all('GroupPermissions')} groupMembers { nodes { ${member} group { id } } } issues(includeSubgroups: true) { count }
+        mergeRequests { count } labels { count } milestones { nodes { id } } projects { count }`,
+      )}`,
+    ]
+    for (const part of parts) {
+      const found = (await data(`{ project(fullPath: "${fullPath}") { ${part} } }`, keeper)).project
+      expect(Object.values(found).every((value) => value !== undefined)).toBe(true)
+    }
+    expect(await data(`{ metadata ${all('Metadata', `kas ${all('Kas')}`)} }`, keeper)).toMatchObject({ metadata: { enterprise: false } })
   })
 })
