@@ -9,6 +9,8 @@ import { type Loaders, loadersOf } from './loaders.js'
 export const MAX_VALUES = 40_000
 export const MAX_LISTS = 20
 export const MAX_TEXT_BYTES = 16 * 1024 * 1024
+/** Values after which the rest of an answer waits for a later turn of the event loop. */
+export const VALUES_A_TURN = 4_000
 /** The most diffs whose lines one query counts. */
 const MAX_DIFFS = 20
 /** How long a query may take, in milliseconds (GQL-23). */
@@ -28,6 +30,9 @@ export class Call {
   #lists = 0
   #characters = 0
   #diffs = 0
+  /** Values of this turn of the event loop, and what waits for its own. */
+  #inTurn = 0
+  readonly #waiting: (() => void)[] = []
   #last: Promise<unknown> = Promise.resolve()
   readonly #deadline = performance.now() + MAX_MS
 
@@ -45,6 +50,7 @@ export class Call {
   countValue(): void {
     if (this.refusal) throw this.refusal
     this.#values++
+    this.#inTurn++
     if (this.#values > MAX_VALUES) this.#refuse(`The query asks for more than ${MAX_VALUES} values: ask for fewer fields, or for smaller pages.`)
     if (this.#values % 256 === 0) this.checkTime()
   }
@@ -66,6 +72,29 @@ export class Call {
     this.#lists++
     if (this.#lists > MAX_LISTS)
       throw refused(`The query asks for more than ${MAX_LISTS} lists that are each read by themselves: ask for those of fewer things at a time.`)
+  }
+
+  /** The value, in a later turn of the event loop if this one has had many already (GQL-24). */
+  inTurn<T>(value: T): T | Promise<T> {
+    return this.#inTurn < VALUES_A_TURN && this.#waiting.length === 0 ? value : this.later(value)
+  }
+
+  /** The value in a turn of its own. */
+  later<T>(value: T): Promise<T> {
+    return new Promise((resolve) => {
+      if (this.#waiting.push(() => resolve(value)) === 1) setImmediate(() => this.#next())
+    })
+  }
+
+  #next(): void {
+    this.#inTurn = 0
+    this.#waiting[0]?.()
+    // what follows from it runs first
+    setImmediate(() => {
+      this.#waiting.shift()
+      this.#inTurn = 0
+      if (this.#waiting.length > 0) this.#next()
+    })
   }
 
   /** Runs work that holds much memory, after the work that was given before. */

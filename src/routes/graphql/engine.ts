@@ -5,15 +5,17 @@ import {
   type FormattedExecutionResult,
   GraphQLError,
   type GraphQLFieldResolver,
+  type GraphQLResolveInfo,
   type GraphQLSchema,
   type GraphQLTypeResolver,
   parse,
+  type SelectionSetNode,
   validate,
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { Failure, failureText } from '../../failures.js'
-import type { Call } from './call.js'
+import { type Call, VALUES_A_TURN } from './call.js'
 import { CONNECTION_FIELDS, Connection } from './connection.js'
 import { MAX_QUERY, MAX_TOKENS, tooMuch } from './limits.js'
 import { inSnakeCase } from './object-type.js'
@@ -129,9 +131,31 @@ function entityValue(shown: object | null, name: string, call: Call): unknown {
   return value ?? null
 }
 
-const fieldResolver: GraphQLFieldResolver<unknown, Call> = (source, args, call, { fieldName, parentType }) => {
+/** The number of fields of each element of a list. */
+const widthOf = ({ fieldNodes, fragments }: GraphQLResolveInfo) =>
+  fieldNodes.reduce((sum, { selectionSet }) => sum + countFields(selectionSet, fragments), 0)
+
+function countFields(selected: SelectionSetNode | undefined, fragments: GraphQLResolveInfo['fragments']): number {
+  let count = 0
+  for (const selection of selected?.selections ?? []) {
+    if (selection.kind === 'Field') count += 1 + (selection.selectionSet?.selections.length ?? 0)
+    else count += countFields(selection.kind === 'InlineFragment' ? selection.selectionSet : fragments[selection.name.value]?.selectionSet, fragments)
+  }
+  return count
+}
+
+/** The elements of a list; those of a long list with many fields come in several turns of the event loop (GQL-24). */
+function elements(found: unknown, call: Call, info: GraphQLResolveInfo): unknown {
+  if (!Array.isArray(found)) return found
+  const aTurn = Math.max(1, Math.floor(VALUES_A_TURN / Math.max(1, widthOf(info))))
+  if (found.length <= aTurn) return call.inTurn(found)
+  return found.map((item, i) => (i < aTurn ? item : call.later(item)))
+}
+
+const fieldResolver: GraphQLFieldResolver<unknown, Call> = (source, args, call, info) => {
+  const { fieldName, parentType } = info
   call.countValue()
-  if (source instanceof Connection) return CONNECTION_FIELDS[fieldName]?.(source)
+  if (source instanceof Connection) return elements(CONNECTION_FIELDS[fieldName]?.(source), call, info)
   const type = TYPES[parentType.name]
   const own = type?.fields?.[fieldName]
   if (own) {

@@ -303,7 +303,7 @@ describe('every field of the schema (GQL-3)', () => {
     if (!type || !('getFields' in type)) throw new Error(`${name} has no fields`)
     return Object.values(type.getFields())
       .filter((field) => !('getFields' in (schema().getType(typeOf(field.type)) ?? {})))
-      .filter((field) => !('args' in field) || field.args.every((argument) => !String(argument.type).endsWith('!')))
+      .filter((field) => !('args' in field) || field.args.every((argument: { type: unknown }) => !String(argument.type).endsWith('!')))
       .map((field) => field.name)
       .join(' ')
   }
