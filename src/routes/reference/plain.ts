@@ -25,12 +25,14 @@ const form = (properties: Record<string, object>, required: string[]) => {
 }
 const stringField = (description: string, more: object = {}) => ({ type: 'string', description, ...more })
 const SIGN_IN = 'Sign-in'
+const GRAPHQL = 'GraphQL'
 const HEALTH = 'Health'
 const FILES = 'Raw files'
 
 /** Sections of the routes outside /api/v4. */
 export const plainTags = [
   { name: SIGN_IN, description: 'OAuth 2.0 and OpenID Connect; outside `/api/v4`.' },
+  { name: GRAPHQL, description: 'Queries in GraphQL, for reading only; outside `/api/v4`. Introspection shows the schema.' },
   { name: HEALTH, description: 'Health checks and metrics; outside `/api/v4`.' },
   { name: FILES, description: 'Images and uploaded files, at the URLs returned by the API; outside `/api/v4`.' },
 ]
@@ -242,5 +244,58 @@ const avatar = (kind: string): PlainRoute => ({
   },
 })
 
+const QUERY = {
+  query: stringField('The query, at most 10,000 characters.'),
+  variables: { type: 'object', description: 'Values of its variables.' },
+  operationName: stringField('The operation to run, if the query has several.'),
+}
+const queryFaults = {
+  400: json(
+    'There is no query, or a parameter is not valid.',
+    { errors: { type: 'array', items: { type: 'object' } } },
+    { errors: [{ message: 'query is missing' }] },
+  ),
+  401: json('The token is not valid.', { errors: { type: 'array', items: { type: 'object' } } }, { errors: [{ message: 'Invalid token' }] }),
+  403: refer('Forbidden'),
+  429: refer('TooManyRequests'),
+  503: refer('Unavailable'),
+}
+const queryAnswer = text(
+  'What the query found, or errors.',
+  'application/json',
+  { type: 'object', properties: { data: { type: ['object', 'null'] }, errors: { type: 'array', items: { type: 'object' } } } },
+  { data: { currentUser: { username: 'ann' } } },
+)
+
+const graphql: PlainRoute[] = [
+  {
+    method: 'POST',
+    path: '/api/graphql',
+    tag: GRAPHQL,
+    operation: {
+      summary: 'Run a query',
+      description: 'Shows what the REST API shows to the caller. Mutations are refused: GraphQL is read-only here.',
+      security: [{ token: [] }, {}],
+      requestBody: form(QUERY, ['query']),
+      responses: { 200: queryAnswer, ...queryFaults, 406: refer('NotAcceptable'), 413: refer('TooLarge') },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/api/graphql',
+    tag: GRAPHQL,
+    operation: {
+      summary: 'Run a query of the query string',
+      security: [{ token: [] }, {}],
+      parameters: [
+        { name: 'query', in: 'query', required: true, description: 'The query.', schema: { type: 'string' } },
+        { name: 'variables', in: 'query', description: 'Values of its variables, as JSON.', schema: { type: 'string' } },
+        { name: 'operationName', in: 'query', description: 'The operation to run.', schema: { type: 'string' } },
+      ],
+      responses: { 200: queryAnswer, ...queryFaults },
+    },
+  },
+]
+
 /** The routes outside /api/v4 that the reference documents. */
-export const plainRoutes: PlainRoute[] = [...oauth, ...health, avatar('user'), avatar('project'), avatar('group')]
+export const plainRoutes: PlainRoute[] = [...oauth, ...graphql, ...health, avatar('user'), avatar('project'), avatar('group')]
