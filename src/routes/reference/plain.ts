@@ -286,6 +286,7 @@ const graphql: PlainRoute[] = [
     tag: GRAPHQL,
     operation: {
       summary: 'Run a query of the query string',
+      description: 'The same, by GET.',
       security: [{ token: [] }, {}],
       parameters: [
         { name: 'query', in: 'query', required: true, description: 'The query.', schema: { type: 'string' } },

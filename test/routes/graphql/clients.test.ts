@@ -50,7 +50,7 @@ describe('queries of GitLens (GQL-40)', () => {
     const found = await data(gitlens.findUser, mate, { search: mate.username })
     expect(found.users.nodes).toMatchObject([{ username: mate.username, state: 'active' }])
     expect((await data(gitlens.accountForUsername, keeper, { username: mate.username })).user.username).toBe(mate.username)
-    expect((await data(gitlens.accountForUsername, keeper, { username: 'nobody-here' })).user).toBeNull()
+    expect((await data(gitlens.accountForUsername, keeper, { username: 'no-such-user' })).user).toBeNull()
     const { projectMembers } = (await data(gitlens.accountsForRepo, keeper, { fullPath })).project
     expect(projectMembers.nodes.map(({ user }: Found) => user.username)).toEqual([keeper.username, mate.username])
     expect(projectMembers.pageInfo).toEqual({ endCursor: expect.any(String), hasNextPage: false })
@@ -297,7 +297,7 @@ it('shows files, folders and branches (GQL-18)', async () => {
 
 describe('every field of the schema (GQL-3)', () => {
   const typeOf = (type: unknown) => String(type).replace(/[[\]!]/g, '')
-  /** All fields of a type that have no fields of their own. */
+  /** All fields of a type that are no objects. */
   const leavesOf = (name: string) => {
     const type = schema().getType(name)
     if (!type || !('getFields' in type)) throw new Error(`${name} has no fields`)

@@ -70,7 +70,7 @@ describe('GraphQL over HTTP (GQL-2)', () => {
 })
 
 describe('who asks (GQL-10)', () => {
-  it('is nobody without a token, and refused with a bad one', async () => {
+  it('is no user without a token, and refused with a bad one', async () => {
     expect(await data(`${NAME.slice(0, -1)} metadata { version } }`)).toEqual({ currentUser: null, metadata: null })
     for (const who of [{ token: 'bad' }, { token: await aToken(t.ctx, user, ['api'], '2001-01-01') }]) {
       const response = await send({ query: NAME }, who)

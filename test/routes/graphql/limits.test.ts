@@ -23,7 +23,7 @@ const inProject = (fields: string) => `{ project(fullPath: "${project.fullPath}"
 const times = (n: number, part: (i: number) => string) => Array.from({ length: n }, (_, i) => part(i)).join(' ')
 
 describe('the schema (GQL-3)', () => {
-  it('has a value for each of its fields: code of its own, or a field of the entity', () => {
+  it('has a value for each of its fields: code for it, or a field of the entity', () => {
     const missing = Object.values(schema().getTypeMap()).flatMap((type) => {
       const { fields = {}, entity = [] } = TYPES[type.name] ?? {}
       if (!TYPES[type.name] || !('getFields' in type)) return []

@@ -1,4 +1,4 @@
-import { connection, ISSUE_FILTERS, PAGE, REQUEST_FILTERS } from './parts.js'
+import { connection, ISSUE_FILTERS, PAGE, REQUEST_FILTERS } from './connections.js'
 
 const PEOPLE = 'assigneeUsername: String, assigneeUsernames: [String!], authorUsername: String, reviewerUsername: String'
 

@@ -1,4 +1,4 @@
-import { connection, PAGE } from './parts.js'
+import { connection, PAGE } from './connections.js'
 
 export const query = `
 type Query {

@@ -1,4 +1,4 @@
-import { connection, PAGE, REQUEST_FILTERS } from './parts.js'
+import { connection, PAGE, REQUEST_FILTERS } from './connections.js'
 
 const PROJECT = 'projectId: ProjectID, projectPath: String'
 
