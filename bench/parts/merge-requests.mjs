@@ -16,6 +16,12 @@ export async function mergeRequests(bench) {
   bench.row(`20 of ${IN_ONE} merge requests, constant list`, ...plain, 0.12, { unit: '/s', atLeast: true })
   const single = await bench.againstConstantList(CLIENTS, () => bench.throughput(`${list}/1`, CLIENTS))
   bench.row('one merge request, constant list', ...single, 0.15, { unit: '/s', atLeast: true })
+  const asked = `{ project(fullPath: "${project.path_with_namespace}") { mergeRequests(first: 20) { count nodes { id iid title description state webUrl createdAt
+    author { username name avatarUrl } labels { nodes { title color } } project { fullPath } milestone { title } } } } }`
+  const graphql = `${bench.api.replace(/v4$/, 'graphql')}?${new URLSearchParams({ query: asked })}`
+  const { data } = await call(graphql)
+  if (data.project.mergeRequests.count !== IN_ONE) throw new Error('the query by GraphQL does not find them')
+  bench.row('20 of them by GraphQL against all', await bench.throughput(graphql, CLIENTS), plain[0], 0.2, { unit: '/s', atLeast: true })
   const filters = {
     'one label': ['labels=label 1', 0.5],
     'a label that few have': ['labels=label 2999', 0.5],

@@ -178,6 +178,23 @@ const QUERIES = [
 const SCOPES = 'projects issues merge_requests milestones notes snippet_titles snippet_blobs commits blobs wiki_blobs'.split(' ')
 const SEARCHES = SCOPES.flatMap((scope) => [SENTINEL, '', '#2', '!1'].map((text) => `?scope=${scope}&search=${encodeURIComponent(text)}`))
 
+/** The same by GraphQL (GQL-4). */
+const graphql = () =>
+  [
+    `{ projects(ids: [${[open.project, ...open.others].map((id) => `"${id}"`).join(' ')}]) { count nodes { fullPath openIssuesCount forksCount starCount
+      issues(search: "${SENTINEL}") { count } mergeRequests { count nodes { title } } labels { count nodes { title } } } } }`,
+    `{ projects(ids: ["${open.project}"]) { nodes { issues { count nodes { title userNotesCount notes { nodes { body } } } } milestones { nodes { title } }
+      snippets { count nodes { title } } projectMembers(relations: [DIRECT INHERITED INVITED_GROUPS]) { nodes { user { username } } } pipelines { count }
+      repository { rootRef branchNames(searchPattern: "*" offset: 0 limit: 100) tree { blobs { nodes { path } } } } group { parent { name } } } } }`,
+    `{ projects(search: "${SENTINEL}" searchNamespaces: true) { count } topic: projects(topics: ["${SENTINEL}"]) { count } all: projects { count nodes {
+      fullPath lastActivityAt } } found: groups(search: "${SENTINEL}") { count } groups { count nodes { fullPath parent { fullPath } } } }`,
+    `{ groups { nodes { descendantGroups { count nodes { fullPath } } projects(includeSubgroups: true) { count nodes { fullPath } } } } }`,
+    `{ groups { nodes { issues(includeSubgroups: true) { count } mergeRequests(includeSubgroups: true) { count } groupMembers(relations:
+      [DIRECT INHERITED DESCENDANTS SHARED_FROM_GROUPS]) { nodes { user { username } group { fullPath } } } labels { count } milestones { nodes { title } } } } }`,
+    `{ user(id: "${keeper.id}") { authoredMergeRequests { count nodes { title project { fullPath } } } assignedMergeRequests { count }
+      reviewRequestedMergeRequests { count } starredProjects { count nodes { fullPath } } } }`,
+  ].map((query) => `/api/graphql?${new URLSearchParams({ query: query.replace(/\s+/g, ' ') })}`)
+
 /** Every GET of what everybody sees, as everybody. Tokens show when they were last used, by design. */
 async function everything() {
   const asked = endpoints
@@ -188,6 +205,7 @@ async function everything() {
       // what is read from a repository is of one project
       return (path.includes('/repository/') ? [''] : QUERIES).map((query) => urlOf(path, id) + query)
     })
+  asked.push(...graphql())
   const found = new Map<string, string>()
   for (const [name, caller] of Object.entries(callers))
     await each(asked, async (url) => {
