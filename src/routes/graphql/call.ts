@@ -66,10 +66,10 @@ export class Call {
     if (this.#characters > MAX_TEXT_BYTES) this.#refuse(`The texts of the answer have more than ${MAX_TEXT_BYTES} bytes: ask for smaller pages.`)
   }
 
-  /** Counts a list that is read by itself; 400 after too many. */
-  countList(): void {
+  /** Counts a list that is read by itself, or one that is as much work as several; 400 after too many. */
+  countList(as = 1): void {
     this.checkTime()
-    this.#lists++
+    this.#lists += as
     if (this.#lists > MAX_LISTS)
       throw refused(`The query asks for more than ${MAX_LISTS} lists that are each read by themselves: ask for those of fewer things at a time.`)
   }

@@ -50,13 +50,13 @@ export function schema(): GraphQLSchema {
 const refuse = (...errors: GraphQLError[]): Answered => ({ result: { errors: errors.map((error) => error.toJSON()) }, isRefused: true })
 const refuseFor = (text: string) => refuse(new GraphQLError(text))
 
-/** Valid documents by their texts: clients send the same ones again and again. */
-const documents = new LRUCache<string, DocumentNode>({ max: 200 })
+/** Valid documents by their texts, of so many characters together: clients send the same ones again and again. */
+const documents = new LRUCache<string, DocumentNode>({ maxSize: 256 * 1024, sizeCalculation: (_, text) => text.length })
 
 /** A document that may be run, or why it may not be. */
 function prepare(query: string, operationName: string | null): DocumentNode | Answered {
   const known = documents.get(query)
-  if (known) return known
+  if (known) return isWrite(known, operationName) ? refuseFor(READ_ONLY) : known
   if (query.length > MAX_QUERY) return refuseFor(`The query has more than ${MAX_QUERY} characters.`)
   let document: DocumentNode
   try {
@@ -125,10 +125,12 @@ function nullIfHidden(error: unknown): null {
 
 const isPromise = <T>(value: T | Promise<T>): value is Promise<T> => value instanceof Promise
 
-function entityValue(shown: object | null, name: string, call: Call): unknown {
-  const value: unknown = shown === null ? null : Reflect.get(shown, inSnakeCase(name))
+const entityValue = (shown: object | null, name: string): unknown => (shown === null ? null : (Reflect.get(shown, inSnakeCase(name)) ?? null))
+
+/** The value of a field, whose texts are counted. */
+function counted(value: unknown, call: Call): unknown {
   if (typeof value === 'string') call.countText(value)
-  return value ?? null
+  return value
 }
 
 /** The number of fields of each element of a list. */
@@ -161,14 +163,14 @@ const fieldResolver: GraphQLFieldResolver<unknown, Call> = (source, args, call, 
   if (own) {
     try {
       const value = own(source as never, args, call)
-      return isPromise(value) ? value.catch(nullIfHidden) : value
+      return isPromise(value) ? value.then((found) => counted(found, call)).catch(nullIfHidden) : counted(value, call)
     } catch (error) {
       return nullIfHidden(error)
     }
   }
   if (!type?.shown) return Reflect.get(Object(source), fieldName)
   const shown = type.shown(source as never, call)
-  return isPromise(shown) ? shown.then((entity) => entityValue(entity, fieldName, call)) : entityValue(shown, fieldName, call)
+  return isPromise(shown) ? shown.then((entity) => counted(entityValue(entity, fieldName), call)) : counted(entityValue(shown, fieldName), call)
 }
 
 /** Members of projects and of groups are the only objects of an interface that do not say it by their place. */

@@ -186,8 +186,9 @@ export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pi
   return listJobs(ctx, subject, { ...filter, pipeline_id: pipelineId })
 }
 
-/** The most jobs of one pipeline that a list of pipelines shows. */
-export const MAX_JOBS_SHOWN = 500
+/** The most jobs of one pipeline that a list of pipelines shows, and of all pipelines, which share them equally. */
+const MAX_JOBS_OF_ONE = 500
+const MAX_JOBS_OF_ALL = 5_000
 
 const selectJobIds = statement('ids of jobs of pipelines', (db) => {
   const numbered = db
@@ -198,15 +199,20 @@ const selectJobIds = statement('ids of jobs of pipelines', (db) => {
     .from(commitStatuses)
     .where(and(inIds(commitStatuses.pipeline_id), commitStatuses.latest, ne(commitStatuses.kind, 'bridge')))
     .as('numbered')
-  return db.select({ id: numbered.id }).from(numbered).where(sql`${numbered.place} <= ${MAX_JOBS_SHOWN}::integer`)
+  return db
+    .select({ id: numbered.id })
+    .from(numbered)
+    .where(sql`${numbered.place} <= ${sql.placeholder('most')}::integer`)
 })
 
 /**
  * The latest jobs and statuses of pipelines of any projects, by pipeline, in their order, without commits; of each
- * pipeline `MAX_JOBS_SHOWN` at most. The caller must be allowed to see the pipelines.
+ * pipeline the first 500, or as many as 5,000 for all of them leave. The caller must be allowed to see the pipelines.
  */
 export async function jobsOfPipelines(ctx: Context, pipelineIds: number[]): Promise<Map<number, JobRecord[]>> {
-  const ids = pipelineIds.length === 0 ? [] : (await selectJobIds(ctx.db, null).execute({ ids: pipelineIds })).map(({ id }) => id)
+  if (pipelineIds.length === 0) return new Map()
+  const most = Math.min(MAX_JOBS_OF_ONE, Math.floor(MAX_JOBS_OF_ALL / pipelineIds.length))
+  const ids = (await selectJobIds(ctx.db, null).execute({ ids: pipelineIds, most })).map(({ id }) => id)
   if (ids.length === 0) return new Map()
   const rows = await selectJobs(ctx.db, { ids: true, newestFirst: false }).execute({ ids, limit: ids.length, offset: 0 })
   const facts = await buildsOf(ctx, rows)

@@ -93,6 +93,30 @@ describe('bounds (GQL-22, GQL-23)', () => {
     expect(await ask(query, user)).toEqual({ data: null, errors: [{ message: expect.stringContaining('40000 values') }] })
   })
 
+  it('refuse filters with more than a few values', async () => {
+    const on = (field: string) => errors(inProject(field), user)
+    const many = (n: number) => JSON.stringify(Array.from({ length: n }, (_, i) => `l${i}`))
+    expect(await on(`issues(labelName: ${many(101)}) { count }`)).toEqual([expect.stringContaining('labelName')])
+    expect(await on(`mergeRequests(sourceBranches: ${many(101)}) { count }`)).toEqual([expect.stringContaining('sourceBranches')])
+    expect(await on(`repository { blobs(paths: ${many(21)}) { nodes { path } } }`)).toEqual([expect.stringContaining('paths are too many')])
+    expect(await errors(`{ users(usernames: ${many(101)}) { count } }`, user)).toEqual([expect.stringContaining('usernames are too many')])
+    const large = await send({ query: '{ echo(text: "") }', variables: { x: 'a'.repeat(70_000) } }, user)
+    expect([large.status, Object.keys((await large.json()) as object)]).toEqual([413, ['errors']])
+  })
+
+  it('refuse texts of more than 16 MiB together', async () => {
+    const own = await aProject(t.ctx, { creator: user })
+    await t
+      .api('post', `${own.path}/issues`, user)
+      .send({ title: 'long', description: 'a'.repeat(900_000) })
+      .expect(201)
+    const one = `issue(iid: "1") { description }`
+    const fits = await data(`{ project(fullPath: "${own.fullPath}") { ${times(5, (i) => `a${i}: ${one}`)} } }`, user)
+    expect(fits.project.a4.description).toHaveLength(900_000)
+    const found = await ask(`{ project(fullPath: "${own.fullPath}") { ${times(19, (i) => `a${i}: ${one}`)} } }`, user)
+    expect(found).toEqual({ data: null, errors: [{ message: expect.stringContaining('bytes') }] })
+  })
+
   it('count requests like the REST API', async () => {
     const { headers } = await send({ query: '{ currentUser { id } }' }, user)
     expect(headers.get('x-request-id')).toBeTruthy()

@@ -37,7 +37,7 @@ type Pipeline {
   detailedStatus: DetailedStatus!
   user: UserCore
   project: Project
-  "With the jobs of each; of a pipeline, the first 500 jobs are shown."
+  "With the jobs of each: the first 500 of a pipeline, and 5000 of all that a query shows."
   stages(${PAGE}): CiStageConnection
   jobs(${PAGE}, statuses: [CiJobStatus!]): CiJobConnection
 }

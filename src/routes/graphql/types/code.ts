@@ -41,6 +41,8 @@ interface FileNode {
 /** The most entries of a tree, files and names of branches that one field reads. */
 const MAX_ENTRIES = 10_000
 const MAX_FILES = 20
+/** As how many lists a tree counts. */
+const LISTS_OF_TREE = 5
 const MAX_NAMES = 1_000
 
 const NAMES = z.object({ limit: z.int(), offset: z.int(), searchPattern: z.string() })
@@ -59,7 +61,7 @@ const repositoryFields: Fields<ProjectSubject> = {
     return branchNames(call.ctx, subject, searchPattern, { offset, limit: Math.min(limit, MAX_NAMES) })
   }),
   tree: field(TREE, async (subject: ProjectSubject, args, call) => {
-    call.countList()
+    call.countList(LISTS_OF_TREE)
     const path = withoutAround(args.path ?? '', '/')
     const ref = refOf(subject, args.ref)
     const part = { page: 1, per_page: MAX_ENTRIES }

@@ -6,8 +6,10 @@ import { idFrom } from '../global-id.js'
 import { time } from '../object-type.js'
 
 const text = z.string().nullish()
-const texts = z.array(z.string()).nullish()
-const titles = z.array(z.string().nullable()).nullish()
+/** The most labels, numbers, names or branches of one filter. */
+const MAX_VALUES = 100
+const texts = z.array(z.string()).max(MAX_VALUES).nullish()
+const titles = z.array(z.string().nullable()).max(MAX_VALUES).nullish()
 
 const shared = {
   createdAfter: time,

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import type { ProjectSubject } from '../../../access/rules.js'
 import { nullOnFailure, refused } from '../../../failures.js'
 import { listUsers } from '../../../services/identity/user-list.js'
 import { getUserNamed } from '../../../services/identity/users.js'
 import { listProjects, ORDERS } from '../../../services/projects/list.js'
 import type { Call } from '../call.js'
-import { Connection, mapped, paged, partOfList, partOfPages } from '../connection.js'
+import { Connection, mapped, type PAGED, paged, partOfList, partOfPages } from '../connection.js'
 import { idFrom } from '../global-id.js'
 import { type Fields, field, objectType } from '../object-type.js'
 import { groupsOf } from './groups.js'
@@ -27,6 +26,13 @@ const few = (given: string[], name: string) => {
   if (given.length > MAX_NAMED) throw refused(`${name} are too many (maximum is ${MAX_NAMED})`)
   return [...new Set(given)]
 }
+
+/** The part that is asked for of what was found. */
+const existing = <T>(found: (T | null)[], args: z.infer<typeof PAGED>) =>
+  partOfList(
+    found.filter((each) => each !== null),
+    args,
+  )
 
 /** `latest_activity_desc`, as the column and the direction. */
 function projectOrder(sort: string) {
@@ -50,11 +56,7 @@ async function projects(args: z.infer<typeof PROJECTS>, call: Call): Promise<Con
   if (args.ids) {
     if (args.search || args.membership || args.topics?.length) throw refused('ids cannot be combined with other filters')
     const ids = few(args.ids, 'ids').map((id) => idFrom(id, 'Project'))
-    const found = await call.loaders.projects.loadMany(ids)
-    return partOfList(
-      found.filter((each): each is ProjectSubject => each !== null && !(each instanceof Error)),
-      args,
-    )
+    return existing(await Promise.all(ids.map((id) => call.loaders.projects.load(id))), args)
   }
   call.countList()
   const filter = {
@@ -80,18 +82,11 @@ async function users(args: z.infer<typeof USERS>, call: Call): Promise<Connectio
   if ([args.ids, args.usernames, args.search].filter(Boolean).length > 1) throw refused('Provide one of ids, usernames and search')
   if (!caller.user) return new Connection([], 0, 0)
   if (args.ids) {
-    const found = await loaders.users.loadMany(few(args.ids, 'ids').map((id) => idFrom(id, 'User')))
-    return partOfList(
-      found.filter((each) => each !== null),
-      args,
-    )
+    const ids = few(args.ids, 'ids').map((id) => idFrom(id, 'User'))
+    return existing(await Promise.all(ids.map((id) => loaders.users.load(id))), args)
   }
   if (args.usernames) {
-    const found = await Promise.all(few(args.usernames, 'usernames').map((name) => named(call, name)))
-    return partOfList(
-      found.filter((each) => each !== null),
-      args,
-    )
+    return existing(await Promise.all(few(args.usernames, 'usernames').map((name) => named(call, name))), args)
   }
   call.countList()
   return mapped(
@@ -134,11 +129,7 @@ const fields: Fields<undefined> = {
   snippets: field(SNIPPETS, async (_: undefined, args, { loaders }) => {
     if (!args.ids) throw refused('ids are missing: snippets are listed by their ids, or in their project')
     const ids = few(args.ids, 'ids').map((id) => idFrom(id, 'Snippet', 'ProjectSnippet', 'PersonalSnippet'))
-    const found = await loaders.snippets.loadMany(ids)
-    return partOfList(
-      found.filter((each) => each !== null),
-      args,
-    )
+    return existing(await Promise.all(ids.map((id) => loaders.snippets.load(id))), args)
   }),
 }
 
