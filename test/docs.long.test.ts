@@ -220,6 +220,17 @@ describe('every block of the docs', () => {
         jobqueue_throttling_queues: ['repository upkeep'],
       })
     },
+    'docs/graphql.md': async () => {
+      const [question, answer, list, ...none] = blocksOf('docs/graphql.md') as [Block, Block, Block]
+      expect(none).toEqual([])
+      expect(JSON.parse((await typed(question)).stdout)).toEqual(JSON.parse(answer.text))
+      const asked = await fetch(`${service.url}/api/graphql`, {
+        method: 'POST',
+        headers: { 'private-token': String(env['TOKEN']), 'content-type': 'application/json' },
+        body: JSON.stringify({ query: list.text, variables: { path: 'group/project' } }),
+      })
+      expect(await asked.json()).toMatchObject({ data: { project: { mergeRequests: { count: 0, pageInfo: { hasNextPage: false } } } } })
+    },
     'docs/ci.md': async () => {
       const [runner, trigger, schedule, register, environment, pipeline, hook, status, ...none] = blocksOf('docs/ci.md') as [
         ...[Block, Block, Block, Block],
