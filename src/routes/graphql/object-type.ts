@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { checkText } from '../../http/form.js'
+import { parseDatetime } from '../../http/params.js'
 import type { Call } from './call.js'
 
 type Args = Record<string, unknown>
@@ -23,8 +25,11 @@ export interface ObjectType<Source> {
 /** A field with arguments, which are parsed with this schema. */
 export const field =
   <Source, Schema extends z.ZodObject>(schema: Schema, resolve: (source: Source, args: z.infer<Schema>, call: Call) => unknown): Resolve<Source> =>
-  (source, args, call) =>
-    resolve(source, schema.parse(args), call)
+  (source, args, call) => {
+    // which a literal of the query can have
+    for (const value of Object.values(args).flat()) if (typeof value === 'string') checkText(value)
+    return resolve(source, schema.parse(args), call)
+  }
 
 export const objectType = <Source>(type: ObjectType<Source>): ObjectType<Source> => type
 
@@ -42,12 +47,12 @@ export function inSnakeCase(name: string): string {
 
 export const namesOf = (...schemas: z.ZodObject[]): string[] => schemas.flatMap((schema) => Object.keys(schema.shape))
 
-/** A time; anything that is none is refused. */
+/** A time in the forms that the REST API takes; anything else is refused. */
 export const time = z
   .string()
   .transform((text, issue) => {
-    const at = new Date(text)
-    if (!Number.isNaN(at.getTime())) return at
+    const at = parseDatetime(text)
+    if (at) return at
     issue.addIssue({ code: 'custom', message: 'is not a valid time' })
     return z.NEVER
   })

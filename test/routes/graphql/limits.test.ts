@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { getIntrospectionQuery } from 'graphql'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { schema } from '../../../src/routes/graphql/engine.js'
@@ -120,6 +121,54 @@ describe('bounds (GQL-22, GQL-23)', () => {
   it('count requests like the REST API', async () => {
     const { headers } = await send({ query: '{ currentUser { id } }' }, user)
     expect(headers.get('x-request-id')).toBeTruthy()
+  })
+})
+
+describe('whatever is sent (SEC-1)', () => {
+  const words = ['{', '}', '(', ')', ':', '$x', '"', '"""', '...', '@skip', '[', ']', '!', 'query', 'fragment f on Project', 'on', 'project', 'id']
+  const more = ['fullPath', 'nodes', 'issues', 'first', '-1', '1e9', 'null', 'true', '\u0000', '\ud800', '#', '\n', 'gid://gitlab/Issue/1']
+  const text = fc.array(fc.constantFrom(...words, ...more), { maxLength: 60 }).map((parts) => parts.join(' '))
+  const bodies = fc.record({ query: fc.oneof(text, fc.jsonValue()), variables: fc.jsonValue(), operationName: fc.jsonValue() }, { requiredKeys: [] })
+
+  it('is answered, and no fault of the service', async () => {
+    await fc.assert(
+      fc.asyncProperty(bodies, async (body) => {
+        const response = await send(body, user)
+        expect(response.status).toBeLessThan(500)
+        const answer = (await response.json()) as object
+        expect('errors' in answer || 'data' in answer).toBe(true)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('is a text that no place has', async () => {
+    for (const text of ['\\u0000', '\\ud800']) {
+      expect(await errors(`{ project(fullPath: "a/${text}") { id } }`, user)).toEqual([expect.stringMatching(/a parameter|Unicode/)])
+      expect(await errors(inProject(`issues(labelName: ["a", "${text}"]) { count }`), user)).toEqual([expect.stringMatching(/a parameter|Unicode/)])
+    }
+  })
+
+  it('is a value of any kind for a variable', async () => {
+    const query = `query($path: ID!, $first: Int, $after: String, $labels: [String!], $iids: [String!], $time: Time, $state: IssuableState) {
+      project(fullPath: $path) { issues(first: $first, after: $after, labelName: $labels, iids: $iids, createdAfter: $time, state: $state) { count } } }`
+    const odd = [
+      'MQ==',
+      '9'.repeat(30),
+      'gid://gitlab/Issue/99999999999999999999',
+      '+275760-09-13T00:00:00Z',
+      '-271821-04-20',
+      '2026-02-31',
+      'a\u0000b',
+    ]
+    const any = fc.oneof(fc.jsonValue(), fc.constantFrom(...odd), fc.array(fc.constantFrom(...odd), { maxLength: 3 }))
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('first', 'after', 'labels', 'iids', 'time', 'state'), any, async (name, value) => {
+        const response = await send({ query, variables: { path: project.fullPath, [name]: value } }, user)
+        expect(response.status).toBeLessThan(500)
+      }),
+      { numRuns: 200 },
+    )
   })
 })
 
