@@ -178,3 +178,20 @@ describe('pages of lists (GQL-6)', () => {
     expect(await page('first: 0')).toMatchObject({ titles: '', count: 5 })
   })
 })
+
+describe('request limits (GQL-10, SEC-148)', () => {
+  const limited = testApp({ ROOST_REQUESTS_PER_USER: '2', ROOST_REQUESTS_PER_ADDRESS: '2' })
+
+  it('count a query as one call, and refuse what is too much with errors', async () => {
+    const caller = await aUser(limited.ctx)
+    const call = () => askOf(limited).send({ query: NAME }, caller)
+    const left = []
+    for (let i = 0; i < 2; i++) left.push((await call()).headers.get('ratelimit-remaining'))
+    expect(left).toEqual(['1', '0'])
+    const over = await call()
+    expect([over.status, await over.json()]).toEqual([429, { errors: [{ message: 'Retry later' }] }])
+    // a bad credential counts against the address
+    const bad = () => askOf(limited).send({ query: NAME }, { token: 'bad' })
+    expect([(await bad()).status, (await bad()).status, (await bad()).status]).toEqual([401, 401, 429])
+  })
+})

@@ -117,11 +117,6 @@ describe('bounds (GQL-22, GQL-23)', () => {
     const found = await ask(`{ project(fullPath: "${own.fullPath}") { ${times(19, (i) => `a${i}: ${one}`)} } }`, user)
     expect(found).toEqual({ data: null, errors: [{ message: expect.stringContaining('bytes') }] })
   })
-
-  it('count requests like the REST API', async () => {
-    const { headers } = await send({ query: '{ currentUser { id } }' }, user)
-    expect(headers.get('x-request-id')).toBeTruthy()
-  })
 })
 
 describe('whatever is sent (SEC-1)', () => {
