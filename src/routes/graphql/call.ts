@@ -33,6 +33,7 @@ export class Call {
   /** Values of this turn of the event loop, and what waits for its own. */
   #inTurn = 0
   readonly #waiting: (() => void)[] = []
+  readonly #shown = new WeakMap<object, unknown>()
   #last: Promise<unknown> = Promise.resolve()
   readonly #deadline = performance.now() + MAX_MS
 
@@ -110,6 +111,12 @@ export class Call {
   /** Counts the lines of a diff, one after the other; null after `MAX_DIFFS`. */
   async countLines<T>(count: () => Promise<T>): Promise<T | null> {
     return ++this.#diffs > MAX_DIFFS ? null : this.oneByOne(count)
+  }
+
+  /** What is shown of something, made once for all of its fields. */
+  shownOnce(source: object, show: () => unknown): unknown {
+    if (!this.#shown.has(source)) this.#shown.set(source, show())
+    return this.#shown.get(source)
   }
 
   /** The path of an address of this service. */

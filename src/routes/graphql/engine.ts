@@ -125,7 +125,8 @@ function nullIfHidden(error: unknown): null {
 
 const isPromise = <T>(value: T | Promise<T>): value is Promise<T> => value instanceof Promise
 
-const entityValue = (shown: object | null, name: string): unknown => (shown === null ? null : (Reflect.get(shown, inSnakeCase(name)) ?? null))
+const entityValue = (shown: unknown, name: string): unknown =>
+  typeof shown === 'object' && shown !== null ? (Reflect.get(shown, inSnakeCase(name)) ?? null) : null
 
 /** The value of a field, whose texts are counted. */
 function counted(value: unknown, call: Call): unknown {
@@ -169,7 +170,7 @@ const fieldResolver: GraphQLFieldResolver<unknown, Call> = (source, args, call, 
     }
   }
   if (!type?.shown) return Reflect.get(Object(source), fieldName)
-  const shown = type.shown(source as never, call)
+  const shown = call.shownOnce(Object(source), () => type.shown?.(source as never, call))
   return isPromise(shown) ? shown.then((entity) => counted(entityValue(entity, fieldName), call)) : counted(entityValue(shown, fieldName), call)
 }
 

@@ -9,7 +9,7 @@ import type { View } from '../../http/view.js'
 import { holderOfCall, runAsHolder } from '../../lib/async/holder.js'
 import { Call } from './call.js'
 import type { Answered, Query } from './engine.js'
-import { loadEngine } from './load.js'
+import { loadRun } from './load.js'
 
 const PATH = '/api/graphql'
 /** The media type of answers that say by their status whether a query could be run. */
@@ -48,7 +48,7 @@ async function answer(ctx: Context, queues: LargeCallQueues, request: FastifyReq
   const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.caches.settings.avatarService() }
   const holder = holderOfCall(caller.user?.id, request.ip)
   const call = new Call(forCall(ctx, request, caller, withLargeAnswers(queues, holder, reply)), caller, view, disconnectSignal(reply))
-  const { run } = await loadEngine()
+  const run = await loadRun()
   return send(request, reply, await runAsHolder(holder, () => run(query, call)))
 }
 

@@ -14,16 +14,16 @@ async function load() {
     await part()
     await setImmediate()
   }
-  const engine = await import('./engine.js')
+  const { run, schema } = await import('./engine.js')
   await setImmediate()
-  engine.schema()
-  return engine
+  schema()
+  return run
 }
 
 let loaded: ReturnType<typeof load> | undefined
 
-/** What runs queries, loaded part by part when the first one comes: many services are never asked. */
-export function loadEngine(): ReturnType<typeof load> {
+/** The function that runs queries, loaded part by part when the first one comes: many services are never asked. */
+export function loadRun(): ReturnType<typeof load> {
   loaded ??= load().catch((error: unknown) => {
     loaded = undefined
     throw error
