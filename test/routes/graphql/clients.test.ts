@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { schema } from '../../../src/routes/graphql/engine.js'
 import { testApp } from '../../support/app.js'
-import { aGroup, anAdmin, aUser, type TestUser } from '../../support/factories.js'
+import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../../support/factories.js'
 import { aFullProject, type FullProject } from '../../support/full-project.js'
+import { aMergeRequest } from '../../support/merge-requests.js'
 import { askOf, type Found } from './ask.js'
 import { backstage, gitlens, glab, python, vscode } from './recorded.js'
 
@@ -292,6 +293,80 @@ it('shows files, folders and branches (GQL-18)', async () => {
     below: { blobs: { nodes: [{ path: '.gitlab/issue_templates/one.md' }] } },
     none: null,
     blobs: { nodes: [{ path: 'a.txt', rawTextBlob: 'one\nTWO\nthree\n', size: 14, rawPath: `/${fullPath}/-/raw/topic/a.txt` }] },
+  })
+})
+
+describe('the roots of queries (GQL-11, GQL-12)', () => {
+  it('find projects, groups and users by what they are given', async () => {
+    const user = await aUser(t.ctx)
+    const top = await aGroup(t.ctx, { creator: user, name: 'Quince', path: 'quince' })
+    const below = await aGroup(t.ctx, { creator: user, name: 'Quince jam', path: 'jam', parent_id: top.id })
+    const one = await aProject(t.ctx, { creator: user, namespace_id: top.id, name: 'quince one', path: 'one', topics: ['fruit'] })
+    const two = await aProject(t.ctx, { creator: user, namespace_id: below.id, name: 'quince two', path: 'two' })
+    const found = await data(
+      `query($ids: [ID!], $users: [ID!], $names: [String!]) {
+        sorted: projects(search: "quince", sort: "name_asc") { nodes { name } } newest: projects(search: "quince") { nodes { name } }
+        ids: projects(ids: $ids) { count nodes { name } } topic: projects(topics: ["fruit"]) { nodes { name } }
+        above: projects(search: "jam", searchNamespaces: true) { nodes { name } }
+        groups(search: "quince") { count nodes { fullPath } } top: groups(search: "quince", topLevelOnly: true) { nodes { fullPath } }
+        owned: groups(ownedOnly: true) { nodes { fullPath } } users(ids: $users) { nodes { username } } named: users(usernames: $names) { count }
+        echo(text: "hello") }`,
+      user,
+      {
+        ids: [`gid://gitlab/Project/${two.id}`, String(one.id), '999999'],
+        users: [`gid://gitlab/User/${user.id}`],
+        names: [user.username, 'no-such-user'],
+      },
+    )
+    expect(found).toEqual({
+      sorted: { nodes: [{ name: 'quince one' }, { name: 'quince two' }] },
+      newest: { nodes: [{ name: 'quince two' }, { name: 'quince one' }] },
+      ids: { count: 2, nodes: [{ name: 'quince two' }, { name: 'quince one' }] },
+      topic: { nodes: [{ name: 'quince one' }] },
+      above: { nodes: [{ name: 'quince two' }] },
+      groups: { count: 2, nodes: [{ fullPath: 'quince' }, { fullPath: 'quince/jam' }] },
+      top: { nodes: [{ fullPath: 'quince' }] },
+      owned: { nodes: [{ fullPath: 'quince' }, { fullPath: 'quince/jam' }] },
+      users: { nodes: [{ username: user.username }] },
+      named: { count: 1 },
+      echo: `"${user.username}" says: hello`,
+    })
+  })
+
+  it('list what is directly in a group, and with includeSubgroups what is below', async () => {
+    const user = await aUser(t.ctx)
+    const top = await aGroup(t.ctx, { creator: user })
+    const below = await aGroup(t.ctx, { creator: user, parent_id: top.id })
+    const { full_path } = (await t.api('get', top.path, user).expect(200)).body
+    for (const [namespace_id, title] of [
+      [top.id, 'here'],
+      [below.id, 'below'],
+    ] as const) {
+      const made = await aProject(t.ctx, { creator: user, namespace_id, files: { 'a.txt': 'a\n' } })
+      await t.api('post', `${made.path}/issues`, user).send({ title }).expect(201)
+      await aMergeRequest(t, { project: made, caller: user, title, source: 'topic' })
+    }
+    const list = async (args: string) => {
+      const fields = `issues${args} { nodes { title } } mergeRequests${args} { nodes { title } } projects${args} { count }`
+      const { issues, mergeRequests, projects } = (await data(`{ group(fullPath: "${full_path}") { ${fields} } }`, user)).group
+      return [issues.nodes.map(({ title }: Found) => title), mergeRequests.nodes.map(({ title }: Found) => title), projects.count]
+    }
+    expect(await list('')).toEqual([['here'], ['here'], 1])
+    expect(await list('(includeSubgroups: true)')).toEqual([['below', 'here'], ['below', 'here'], 2])
+  })
+
+  it('list merge requests by branches, and in the order that is asked for', async () => {
+    const own = await aProject(t.ctx, { creator: mate, files: { 'readme.md': 'one\n' } })
+    for (const source of ['b', 'c', 'a']) await aMergeRequest(t, { project: own, caller: mate, source, title: `from ${source}` })
+    const list = async (args: string) =>
+      (await data(`{ project(fullPath: "${own.fullPath}") { mergeRequests(${args}) { nodes { sourceBranch } } } }`, mate)).project.mergeRequests.nodes
+        .map(({ sourceBranch }: Found) => sourceBranch)
+        .join(' ')
+    expect(await list('sourceBranches: ["a", "b", "x"], sort: CREATED_ASC')).toBe('b a')
+    expect(await list('targetBranches: ["main"], sort: TITLE_DESC')).toBe('c b a')
+    expect(await list('targetBranches: ["other"]')).toBe('')
+    expect(await list('iids: ["2"]')).toBe('c')
+    expect(await list('state: merged')).toBe('')
   })
 })
 

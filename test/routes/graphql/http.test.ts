@@ -26,6 +26,7 @@ describe('GraphQL over HTTP (GQL-2)', () => {
       await fetch(`${t.url}/api/graphql`, { method: 'POST', body: form }),
       await get({ query: NAME }, { 'private-token': user.token }),
       await get({ query: NAME, access_token: user.token }),
+      await fetch(`${t.url}/api/graphql/?${new URLSearchParams({ query: NAME })}`, { headers: { 'private-token': user.token } }),
     ]) {
       expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
       expect(await response.json()).toEqual(own)
