@@ -52,17 +52,17 @@ const rows = (from, to) => {
       select ${BASE} + i, ${projectOf('i', 2)}, (array['bug', 'feature'])[1 + i % 2], '#428BCA', now(), now() from ${series(2)}`,
     `insert into milestones (id, project_id, iid, title, created_at, updated_at) overriding system value
       select ${BASE} + i, ${BASE} + i, 1, 'v1', ${moment('i')}, ${moment('i', 104_729)} from ${series(1)}`,
-    `insert into issues (id, project_id, iid, title, description, state, author_id, assignee_id, milestone_id, confidential, closed_at, user_notes_count, created_at, updated_at)
+    `insert into issues (id, project_id, iid, title, description, state, author_id, assignee_ids, milestone_id, confidential, closed_at, user_notes_count, created_at, updated_at)
       overriding system value
       select ${BASE} + i, ${projectOf('i', 10)}, 1 + (i - 1) % 10, 'Issue ' || i, ${text('Trouble')} || i, case when i % 3 = 0 then 'closed' else 'opened' end,
-        ${person('i')}, case when i % 4 = 0 then ${person('i', 104_729)} end, case when i % 2 = 0 then ${projectOf('i', 10)} end, i % 50 = 0,
+        ${person('i')}, case when i % 4 = 0 then array[${person('i', 104_729)}]::bigint[] else '{}' end, case when i % 2 = 0 then ${projectOf('i', 10)} end, i % 50 = 0,
         case when i % 3 = 0 then now() end, 10, ${moment('i')}, ${moment('i', 104_729)} from ${series(10)}`,
     `insert into issue_labels (project_id, issue_id, label_id)
       select ${projectOf('i', 10)}, ${BASE} + i, ${BASE} + 1 + 2 * ((i - 1) / 10) + i % 2 from ${series(10)}`,
     `insert into merge_requests (id, project_id, source_project_id, original_source_project_id, iid, source_branch, target_branch, title, description, state,
-        author_id, assignee_id, milestone_id, merge_status, links_due, closed_at, created_at, updated_at) overriding system value
+        author_id, assignee_ids, milestone_id, merge_status, links_due, closed_at, created_at, updated_at) overriding system value
       select ${BASE} + i, p.id, p.id, p.id, 1 + (i - 1) % 5, 'topic' || i, 'main', 'Request ' || i, ${text('Change')} || i, case when i % 3 = 0 then 'closed' else 'opened' end,
-        ${person('i')}, case when i % 4 = 0 then ${person('i', 104_729)} end, case when i % 2 = 0 then p.id end, 'can_be_merged', false,
+        ${person('i')}, case when i % 4 = 0 then array[${person('i', 104_729)}]::bigint[] else '{}' end, case when i % 2 = 0 then p.id end, 'can_be_merged', false,
         case when i % 3 = 0 then now() end, ${moment('i')}, ${moment('i', 104_729)} from ${series(5)} cross join lateral (select ${projectOf('i', 5)} as id) p`,
     `insert into merge_request_labels (project_id, merge_request_id, label_id)
       select ${projectOf('i', 5)}, ${BASE} + i, ${BASE} + 1 + 2 * ((i - 1) / 5) + i % 2 from ${series(5)}`,
@@ -153,17 +153,17 @@ async function fillBig(bench, id, member) {
       select ${FIXED} + i, ${id}, 'label' || i, '#428BCA', now(), now() from generate_series(0, 29) i`,
     `insert into milestones (id, project_id, iid, title, created_at, updated_at) overriding system value
       select ${FIXED} + i, ${id}, i, 'm' || i, now(), now() from generate_series(1, 20) i`,
-    `insert into issues (id, project_id, iid, title, description, state, author_id, assignee_id, milestone_id, closed_at, user_notes_count, created_at, updated_at)
+    `insert into issues (id, project_id, iid, title, description, state, author_id, assignee_ids, milestone_id, closed_at, user_notes_count, created_at, updated_at)
       overriding system value
       select ${FIXED} + i, ${id}, i, 'Issue ' || i || case when i % 250 = 0 then ' zebra' else '' end, ${text('Trouble')} || i,
-        case when i % 3 = 0 then 'closed' else 'opened' end, case when i % 100 = 0 then ${member} else 1 end, case when i % 200 = 0 then ${member} end,
+        case when i % 3 = 0 then 'closed' else 'opened' end, case when i % 100 = 0 then ${member} else 1 end, case when i % 200 = 0 then array[${member}]::bigint[] else '{}' end,
         case when i % 10 = 0 then ${FIXED} + 1 + i / 10 % 20 end, case when i % 3 = 0 then now() end, 2, ${moment('i')}, ${moment('i', 104_729)}
       from generate_series(1, ${IN_BIG}) i`,
     `insert into issue_labels (project_id, issue_id, label_id) select ${id}, ${FIXED} + i, ${FIXED} + i % 30 from generate_series(1, ${IN_BIG}) i`,
     `insert into merge_requests (id, project_id, source_project_id, original_source_project_id, iid, source_branch, target_branch, title, state, author_id,
-        assignee_id, merge_status, links_due, closed_at, created_at, updated_at) overriding system value
+        assignee_ids, merge_status, links_due, closed_at, created_at, updated_at) overriding system value
       select ${FIXED} + i, ${id}, ${id}, ${id}, i, 'topic' || i, 'main', 'Request ' || i || case when i % 50 = 0 then ' zebra' else '' end,
-        case when i % 3 = 0 then 'closed' else 'opened' end, 1, case when i % 50 = 0 then ${member} end, 'can_be_merged', false,
+        case when i % 3 = 0 then 'closed' else 'opened' end, 1, case when i % 50 = 0 then array[${member}]::bigint[] else '{}' end, 'can_be_merged', false,
         case when i % 3 = 0 then now() end, ${moment('i')}, ${moment('i', 104_729)} from generate_series(1, 1000) i`,
     `insert into notes (project_id, noteable_type, noteable_id, author_id, note, created_at, updated_at)
       select ${id}, 'Issue', ${FIXED} + case when i <= 200 then 1 else 1 + i % ${IN_BIG} end, ${member}, 'Seen' || case when i % 500 = 0 then ' zebra' else '' end, ${moment('i')}, ${moment('i')}

@@ -89,10 +89,10 @@ async function seed(bench, { id, namespace }) {
   // the main project has this many; the others share the rest
   await bench.sql(
     `with places as (select id, row_number() over (order by id) as n from projects where id <> $1 and path like 'other-%')
-    insert into issues (project_id, iid, title, description, state, author_id, assignee_id, milestone_id, created_at, updated_at)
+    insert into issues (project_id, iid, title, description, state, author_id, assignee_ids, milestone_id, created_at, updated_at)
     select case when i <= $2 then $1 else (select id from places where n = 1 + i % $3) end, i,
       'Issue ' || i || case when i % 50 = 0 then ' quux' else '' end, repeat('What is to be done about it. ', 10),
-      case when i % 3 = 0 then 'closed' else 'opened' end, $4, case when i % 4 = 0 then $4 end,
+      case when i % 3 = 0 then 'closed' else 'opened' end, $4, case when i % 4 = 0 then array[$4]::bigint[] else '{}' end,
       case when i <= $2 and i % 2 = 0 then (select m.id from milestones m where m.project_id = $1 and m.iid = 1 + i % 20) end,
       now() - i * interval '1 minute', now() - (i * 7919 % 100000) * interval '1 minute'
     from generate_series(1, $5::integer) i`

@@ -67,10 +67,10 @@ async function seed(bench, { id, namespace }) {
     made as (select i, case when i <= $2::integer then $1::bigint else (select id from places where n = 1 + i % $3::integer) end as project_id
       from generate_series(1, $5::integer) i)
     insert into merge_requests (project_id, source_project_id, original_source_project_id, iid, source_branch, target_branch, title, description, state,
-      merge_status, links_due, author_id, assignee_id, milestone_id, created_at, updated_at)
+      merge_status, links_due, author_id, assignee_ids, milestone_id, created_at, updated_at)
     select project_id, project_id, project_id, i, 'branch-' || i, 'main',
       'Change ' || i || case when i % 50 = 0 then ' quux' else '' end, repeat('What is to be done about it. ', 10),
-      case i % 3 when 0 then 'closed' when 1 then 'opened' else 'merged' end, 'cannot_be_merged', false, $4::bigint, case when i % 4 = 0 then $4::bigint end,
+      case i % 3 when 0 then 'closed' when 1 then 'opened' else 'merged' end, 'cannot_be_merged', false, $4::bigint, case when i % 4 = 0 then array[$4::bigint] else '{}' end,
       case when i <= $2::integer and i % 2 = 0 then (select m.id from milestones m where m.project_id = $1::bigint and m.iid = 1 + i % 20) end,
       now() - i * interval '1 minute', now() - (i * 7919 % 100000) * interval '1 minute'
     from made`,

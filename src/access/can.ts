@@ -138,14 +138,14 @@ export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): 
 /** What a decision about an issue depends on, in addition to its project. */
 export interface IssueRelations {
   author_id: number
-  assignee_id: number | null
+  assignee_ids: readonly number[]
   confidential: boolean
 }
 
 type UserPolicyInput = ProjectPolicyInput & { user: Pick<ActorUser, 'id'> | null }
 
-const isAuthorOrAssignee = ({ user }: UserPolicyInput, { author_id, assignee_id }: Omit<IssueRelations, 'confidential'>) =>
-  user !== null && (user.id === author_id || user.id === assignee_id)
+const isAuthorOrAssignee = ({ user }: UserPolicyInput, { author_id, assignee_ids }: Omit<IssueRelations, 'confidential'>) =>
+  user !== null && (user.id === author_id || assignee_ids.includes(user.id))
 
 /**
  * Which issues of a project are visible to a caller who may read issues there: `all`; `own`: all except other users'
@@ -177,7 +177,7 @@ export function canIssue(input: UserPolicyInput, ability: ProjectAbility, issue:
 /** What a decision about a merge request depends on, in addition to its project. */
 export interface MergeRequestRelations {
   author_id: number
-  assignee_id: number | null
+  assignee_ids: readonly number[]
 }
 
 /**

@@ -94,7 +94,7 @@ export function readableRequestCode(viewerKind: ViewerKind, userId: SQLWrapper):
 export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
   if (reach === 'all') return sql`true`
   if (reach === 'open') return sql`not ${issues.confidential}`
-  return sql`(not ${issues.confidential} or ${issues.author_id} = ${userId} or ${issues.assignee_id} = ${userId})`
+  return sql`(not ${issues.confidential} or ${issues.author_id} = ${userId} or ${userId} = any(${issues.assignee_ids}))`
 }
 
 /** `seesIssue` for every row of `issues` joined with `projects` (SEC-33, SEC-35). */
@@ -154,7 +154,7 @@ export function notesInReach(reach: NoteReach, viewerKind: ViewerKind, userId: S
  */
 export function mergeRequestsInReach(reach: 'all' | 'own', userId: SQLWrapper): SQL {
   const kept = sql`${mergeRequests.deleted_at} is null`
-  return reach === 'all' ? kept : sql`(${kept} and (${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}))`
+  return reach === 'all' ? kept : sql`(${kept} and (${mergeRequests.author_id} = ${userId} or ${userId} = any(${mergeRequests.assignee_ids})))`
 }
 
 /** The access level of the merge requests feature of a project; it is off if the repository is off (AC-10). */
@@ -178,7 +178,7 @@ export function visibleMergeRequests(viewerKind: ViewerKind, userId: SQLWrapper)
   if (viewerKind === 'admin') return sql`(${existing} and ${mergeRequestAccess} >= 10 and ${kept(projects)})`
   return sql`(${existing} and ${visibleProjects(viewerKind, userId)}
     and (${mergeRequestAccess} >= 20 or ${mergeRequestAccess} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
-    and (${projects.visibility} >= ${openTo(viewerKind)} or ${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}
+    and (${projects.visibility} >= ${openTo(viewerKind)} or ${mergeRequests.author_id} = ${userId} or ${userId} = any(${mergeRequests.assignee_ids})
       or ${withLevel(projects, userId, REPORTER)}))`
 }
 

@@ -217,8 +217,8 @@ export const idList = () =>
 /** One or several ids to set; an empty value clears them. */
 export const clearableIds = () =>
   z.preprocess(
-    (value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',', MAX_LIST + 1) : value),
-    list(clearableId()),
+    (value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',', MAX_WORDS + 1) : value),
+    list(clearableId(), MAX_WORDS),
   )
 
 /**

@@ -59,7 +59,7 @@ describe('totals of lists (C-13, G-57)', () => {
 
   describe('follow rows that are changed by SQL alone', () => {
     const run = (text: string) => t.ctx.db.write.execute<{ id: string }>(sql.raw(text))
-    const HEAD = `project_id, iid, title, author_id, assignee_id, created_at, updated_at`
+    const HEAD = `project_id, iid, title, author_id, assignee_ids, created_at, updated_at`
     let project: TestProject
     let ids: Record<string, string>
 
@@ -70,7 +70,7 @@ describe('totals of lists (C-13, G-57)', () => {
       const milestone = await insert(`milestones (project_id, iid, title, created_at, updated_at) values (${project.id}, 1, 'm', now(), now())`)
       const label = await insert(`labels (project_id, title, color, created_at, updated_at) values (${project.id}, 'bug', '#000000', now(), now())`)
       const another = await insert(`labels (project_id, title, color, created_at, updated_at) values (${project.id}, 'ui', '#000000', now(), now())`)
-      const row = `select ${project.id}, i, 'Change of a row', ${admin.id}, ${admin.id}, now(), now()`
+      const row = `select ${project.id}, i, 'Change of a row', ${admin.id}, array[${admin.id}]::bigint[], now(), now()`
       await run(
         `insert into issues (${HEAD}, milestone_id, due_date, description) ${row}, ${milestone}, '2001-01-01', 'Why' from generate_series(1, 30) i`,
       )
@@ -87,7 +87,7 @@ describe('totals of lists (C-13, G-57)', () => {
       [`title = 'Nothing'`, 'search=row'],
       [`description = 'Nothing'`, 'search=why'],
       [`author_id = (select min(id) from users where id <> $admin)`, 'author_id=$admin'],
-      ['assignee_id = null', 'assignee_id=$admin'],
+      ['assignee_ids = default', 'assignee_id=$admin'],
       ['milestone_id = null', 'milestone=Any'],
       [`created_at = '2001-01-01'`, 'created_after=2002-01-01T00:00:00Z'],
       ['iid = 900', IIDS],
@@ -106,7 +106,7 @@ describe('totals of lists (C-13, G-57)', () => {
         [`source_branch = 'x'`, 'source_branch=topic'],
         [`target_branch = 'x'`, 'target_branch=main'],
         [`title = 'WIP: row'`, 'wip=no'],
-        ['reviewer_id = $admin', 'reviewer_id=None'],
+        ['reviewer_ids = array[$admin]::bigint[]', 'reviewer_id=None'],
         ['deleted_at = now()', ''],
       ],
       issue_labels: [['label_id = $another', 'labels=bug']],
@@ -128,11 +128,11 @@ describe('totals of lists (C-13, G-57)', () => {
     })
 
     it.each([
-      ['issues', '', `(${HEAD}) values ($project, 901, 'New', $admin, null, now(), now())`],
+      ['issues', '', `(${HEAD}) values ($project, 901, 'New', $admin, default, now(), now())`],
       [
         'merge_requests',
         '',
-        `(${HEAD}, original_source_project_id, source_branch, target_branch) values ($project, 901, 'New', $admin, null, now(), now(), $project, 'x', 'main')`,
+        `(${HEAD}, original_source_project_id, source_branch, target_branch) values ($project, 901, 'New', $admin, default, now(), now(), $project, 'x', 'main')`,
       ],
       ['issue_labels', 'labels=bug', `(project_id, issue_id, label_id) select project_id, id, $label from issues where iid = 901`],
       [
@@ -231,7 +231,7 @@ describe('totals of labels (section 16)', () => {
     for (const [changed, all, open] of [
       [`update issues set state = 'closed' ${of}`, [3, 1, 2], [3, 1, 2]],
       [`update issues set confidential = true ${of}`, [3, 1, 2], [3, 0, 2]],
-      [`update issues set assignee_id = ${guest.id} ${of}`, [3, 1, 2], [3, 1, 2]],
+      [`update issues set assignee_ids = array[${guest.id}]::bigint[] ${of}`, [3, 1, 2], [3, 1, 2]],
       [`update merge_requests set state = 'merged' ${of}`, [3, 1, 1], [3, 1, 1]],
       [`update merge_requests set deleted_at = now() where project_id = ${project.id} and iid = 2`, [3, 1, 0], [3, 1, 0]],
       [`delete from issue_labels where issue_id = (select id from issues ${of})`, [3, 0, 0], [3, 0, 0]],

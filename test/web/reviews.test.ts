@@ -168,12 +168,12 @@ describe('the side column of a merge request', () => {
     const part = (name: string) => browser.page?.$(`#side_${name} > p`).text().replace(/\s+/g, ' ').trim()
     await change('labels', { 'labels[]': ['docs', 'urgent'] })
     await change('milestone', { milestone_id: String(milestone.id) })
-    await change('assignee', { username: owner.username })
-    await change('reviewer', { other_username: author.username, username: '' })
+    await change('assignee', { 'usernames[]': [owner.username] })
+    await change('reviewer', { other_usernames: `@${author.username}` })
     expect([part('labels'), part('milestone'), part('assignee')]).toEqual(['docs urgent', 'One', owner.name])
     expect(part('reviewer')).toContain(author.name)
     expect(browser.page?.$('#side_labels [name="labels[]"]:checked').length).toBe(2)
-    const refused = await change('assignee', { other_username: 'no.such.user' })
+    const refused = await change('assignee', { other_usernames: 'no.such.user' })
     expect([refused.status, refused.$('#side_assignee details[open]').length]).toEqual([422, 1])
     await browser.open(at)
     expect((await browser.submit('Add spent time', { duration: '1h 30m', what: 'spent' })).$('#side_time > p').text()).toBe('1h 30m spent')
@@ -734,6 +734,50 @@ describe('conflicts', () => {
     // and without the code of the target there is nothing to resolve
     await t.api('put', project.path, owner).send({ repository_access_level: 'private' }).expect(200)
     expect((await browser.open(`${at}/conflicts`)).status).not.toBe(500)
+  })
+})
+
+describe('several people', () => {
+  it('are chosen in the menu, shown in a row in lists, and each reviewer is asked anew alone (WB-760 to WB-762)', async () => {
+    const { owner, author, project, request, at } = await aReview()
+    const others = await Promise.all(['Ada', 'Bob', 'Cy', 'Dee'].map((name) => aUser(t.ctx, { name })))
+    for (const { id } of others) await t.api('post', `${project.path}/members`, owner).send({ user_id: id, access_level: 30 }).expect(201)
+    const browser = await signedIn(owner)
+    const page = await browser.open(at)
+    const token = String(page.$('[name=authenticity_token]').val())
+    const boxes = () => browser.page?.$('#side_assignee [name="usernames[]"]').toArray() ?? []
+    const values = () => boxes().map((box) => browser.page?.$(box).val())
+    expect([values()[0], values()]).toEqual([owner.username, expect.arrayContaining(others.map(({ username }) => username))])
+    const change = (attribute: string, sent: Record<string, string | string[]>) =>
+      browser.post(`${at}/attributes`, { authenticity_token: token, attribute, ...sent })
+    const chosen = [...others].reverse().map(({ username }) => username)
+    await change('assignee', { 'usernames[]': chosen, other_usernames: ` @${author.username}, ` })
+    expect(values().slice(0, 5)).toEqual([...chosen, author.username])
+    expect(browser.page?.$('#side_assignee > p a').length).toBe(5)
+    const wrong = await change('assignee', { other_usernames: `${owner.username} no.such.user` })
+    expect([wrong.status, wrong.text.includes('has no.such.user, which is not the name of a user')]).toEqual([422, true])
+    const list = await browser.open(`/${project.fullPath}/-/merge_requests`)
+    expect([list.$('.faces .avatar').length, list.$('.faces .dim').text(), list.$('.faces').attr('title')]).toEqual([
+      3,
+      '+2',
+      `Assigned to Dee, Cy, Bob, Ada, ${author.name}`,
+    ])
+    await browser.open(at)
+    await change('assignee', {})
+    expect(browser.page?.$('#side_assignee > p').text()).toBe('none')
+    await change('reviewer', { 'usernames[]': [author.username, ...chosen.slice(0, 1)] })
+    for (const who of [author, others[3] as TestUser])
+      await t.api('post', `${request.path}/draft_notes/bulk_publish`, who).send({ note: 'No.', reviewer_state: 'requested_changes' }).expect(204)
+    expect((await browser.open(at)).$('#side_reviewer form.action button').length).toBe(2)
+    const asked = await browser.submit('Ask again')
+    expect(
+      asked
+        .$('#side_reviewer .person-state')
+        .toArray()
+        .map((one) => asked.$(one).text()),
+    ).toEqual(['has not reviewed yet', 'requested changes'])
+    const refused = await browser.post(`${at}/another_review`, { authenticity_token: token, reviewer_id: String(owner.id) })
+    expect(refused.status).toBe(422)
   })
 })
 

@@ -21,6 +21,10 @@ interface ArchivedTable {
   as?: Record<string, string>
   /** The columns that refer to rows of other tables, and to which. */
   refers?: Record<string, [Target, Loss]>
+  /** The columns with the ids of several users, and one that has a time for each of them. */
+  people?: Record<string, string | null>
+  /** Columns of earlier versions, with their types, and those which have their values as the only ones today. */
+  formerly?: Record<string, { type: string; now: string }>
   /** Archives of earlier versions do not have it. */
   isLater?: boolean
 }
@@ -59,11 +63,12 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
   issues: {
     refers: {
       ...author,
-      assignee_id: ['users', 'null'],
       closed_by_id: ['users', 'null'],
       milestone_id: ['milestones', 'null'],
       moved_to_id: ['issues', 'null'],
     },
+    people: { assignee_ids: null },
+    formerly: { assignee_id: { type: 'bigint', now: 'assignee_ids' } },
   },
   // without jobs, which a runner has or waits for, their logs, and what they have deployed: a pipeline of theirs that goes on here has ended there
   // nobody's rights and variables come with them: somebody takes and switches them on
@@ -89,10 +94,14 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
       original_source_project_id: '$',
       version_due: 'false',
     },
+    people: { assignee_ids: null, reviewer_ids: 'reviews_requested_at' },
+    formerly: {
+      assignee_id: { type: 'bigint', now: 'assignee_ids' },
+      reviewer_id: { type: 'bigint', now: 'reviewer_ids' },
+      review_requested_at: { type: 'timestamptz', now: 'reviews_requested_at' },
+    },
     refers: {
       ...author,
-      assignee_id: ['users', 'null'],
-      reviewer_id: ['users', 'null'],
       closed_by_id: ['users', 'null'],
       merged_by_id: ['users', 'null'],
       merge_user_id: ['users', 'null'],
@@ -239,19 +248,19 @@ async function columnsOf(tx: Transaction, table: string): Promise<Column[]> {
 export async function writeProjectRows(tx: Transaction, projectId: number, folder: string): Promise<void> {
   const literal = String(projectId)
   const users = new Set<string>()
-  for (const [table, { where = 't.project_id = $', as = {}, refers = {} }] of Object.entries(ARCHIVED)) {
+  for (const [table, { where = 't.project_id = $', as = {}, refers = {}, people: several = {} }] of Object.entries(ARCHIVED)) {
     const columns = (await columnsOf(tx, table)).filter(({ generated }) => !generated)
     const list = columns.map(({ name }) => `${as[name] ?? `t.${name}`} as ${name}`).join(', ')
     const order = columns.some(({ name }) => name === 'id') ? 'order by t.id' : ''
     const text = `select row_to_json(r)::text as line from (select ${list} from public.${table} t where ${where} ${order}) r`.replaceAll('$', literal)
     await tx.execute(sql.raw(`declare archived no scroll cursor for ${text}`))
-    const people = Object.entries(refers).flatMap(([column, [target]]) => (target === 'users' ? [column] : []))
+    const people = [...Object.entries(refers).flatMap(([column, [target]]) => (target === 'users' ? [column] : [])), ...Object.keys(several)]
     async function* lines() {
       for (;;) {
         const { rows } = await tx.execute<{ line: string }>(sql.raw(`fetch ${BATCH} from archived`))
         for (const { line } of rows) {
           const row = people.length > 0 ? (JSON.parse(line) as Record<string, unknown>) : {}
-          for (const column of people) if (row[column] !== null) users.add(String(row[column]))
+          for (const column of people) for (const id of [row[column]].flat()) if (id !== null) users.add(String(id))
           yield `${line}\n`
         }
         if (rows.length < BATCH) return
@@ -350,6 +359,8 @@ async function stageUsers(tx: Transaction, folder: string): Promise<void> {
 async function stage(tx: Transaction, folder: string, table: string): Promise<Column[]> {
   const known = (await columnsOf(tx, table)).filter(({ generated }) => !generated)
   await tx.execute(sql.raw(`create temp table staged_${table} on commit drop as select * from public.${table} limit 0`))
+  const formerly = Object.entries(ARCHIVED[table]?.formerly ?? {})
+  for (const [name, { type }] of formerly) await tx.execute(sql.raw(`alter table staged_${table} add column ${name} ${type}`))
   const seen = new Set<string>()
   for await (const lines of batches(folder, table)) {
     const text = `[${lines.join(',')}]`
@@ -357,7 +368,7 @@ async function stage(tx: Transaction, folder: string, table: string): Promise<Co
       tx.execute<{ name: string }>(sql`select distinct k as name from jsonb_array_elements(${text}::jsonb) e, jsonb_object_keys(e) k`),
     )
     for (const { name } of rows) seen.add(name)
-    const unknown = rows.find(({ name }) => !known.some((column) => column.name === name))
+    const unknown = rows.find(({ name }) => ![...known, ...formerly.map(([former]) => ({ name: former }))].some((column) => column.name === name))
     if (unknown) throw new ArchiveFault(`${table} has the column ${JSON.stringify(unknown.name).slice(0, 100)}: a newer version has made the archive`)
     await fitting(table, () =>
       tx.execute(
@@ -365,6 +376,11 @@ async function stage(tx: Transaction, folder: string, table: string): Promise<Co
       ),
     )
   }
+  for (const [name, { now }] of formerly)
+    if (seen.has(name)) {
+      seen.add(now)
+      await tx.execute(sql.raw(`update staged_${table} set ${now} = array_remove(array[${name}], null)`))
+    }
   return known.filter(({ name }) => seen.has(name))
 }
 
@@ -402,7 +418,25 @@ async function redirect(tx: Transaction, table: string, columns: Column[], ghost
     if (loss === 'row') await tx.execute(sql.raw(`delete from staged_${table} where ${lost}`))
     if (loss === 'ghost') await tx.execute(sql.raw(`update staged_${table} set ${column} = ${ghost} where ${lost}`))
   }
+  for (const [column, times] of Object.entries(ARCHIVED[table]?.people ?? {}))
+    if (columns.some(({ name }) => name === column)) await redirectPeople(tx, table, column, times)
 }
+
+/** Makes a column with several users lead to those who are here, each once, with their times. */
+async function redirectPeople(tx: Transaction, table: string, column: string, times: string | null): Promise<void> {
+  const given = times ? `unnest(t.${column}, t.${times})` : `unnest(t.${column}, '{}'::timestamptz[])`
+  const found = `select m.new, min(p.place) as place, min(p.at) as at from ${given} with ordinality as p (id, at, place)
+    join map_users m on m.old = p.id where p.place <= ${MAX_PEOPLE} group by m.new`
+  // a time that the service would not write is that of the last change
+  const time = `coalesce(case when f.at between '0001-01-02' and t.updated_at then f.at end, t.updated_at)`
+  await tx.execute(
+    sql.raw(`update staged_${table} t set (${times ? `${column}, ${times}` : column}) = (select coalesce(array_agg(f.new order by f.place), '{}')
+      ${times ? `, coalesce(array_agg(${time} order by f.place), '{}')` : ''} from (${found}) f)`),
+  )
+}
+
+/** The most users that a column has (MR-620). */
+const MAX_PEOPLE = 200
 
 /** Levels that numbers of a table may be. */
 const LEVELS: Record<string, { columns: RegExp; levels: string }> = {
@@ -428,7 +462,7 @@ async function checkValues(tx: Transaction, table: string, columns: Column[]): P
     if (texts.length > 0) return [[name, `${name} not in (${texts.map((text) => `'${text}'`).join(', ')})`]]
     if (leveled?.test(name)) return [[name, `${name} not in (${levels})`]]
     if (type === 'jsonb') return [[name, `jsonb_typeof(${name}) <> 'object'`]]
-    return /^(?:date|timestamp)/.test(type) ? [[name, `${name} not between '0001-01-02' and '9999-12-30'`]] : []
+    return /^(?:date|timestamp)[^[]*$/.test(type) ? [[name, `${name} not between '0001-01-02' and '9999-12-30'`]] : []
   })
   if (wrong.length === 0) return
   const found = wrong.map(([name, condition]) => `case when bool_or(${condition}) then '${name}' end`).join(', ')

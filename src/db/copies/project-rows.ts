@@ -76,6 +76,7 @@ export async function loadProject(
     const project = await findProject(client, request)
     await keepOwnRows(client, foreignKeys, owned, project.id)
     await settleReferences(client, foreignKeys, owned, request.ghost)
+    await settlePeople(client)
     await insertShared(client, dump)
     await insertRows(client, dump, foreignKeys, owned)
     await client.query('insert into routes (key, project_id) values (lower($1), $2)', [project.path, project.id])
@@ -236,6 +237,27 @@ async function settleReferences(client: pg.Client, foreignKeys: ForeignKey[], ow
             : `delete from ${staged(table)} t where ${lost}`
       if ((await client.query(settle)).rowCount) changed = true
     }
+  }
+}
+
+/** The columns with several users, and one that has a value for each of them. */
+const PEOPLE = [
+  { table: 'issues', column: 'assignee_ids', with: null },
+  { table: 'merge_requests', column: 'assignee_ids', with: null },
+  { table: 'merge_requests', column: 'reviewer_ids', with: 'reviews_requested_at' },
+] as const
+
+/** Takes users who are not there any more out of columns that have several. */
+async function settlePeople(client: pg.Client): Promise<void> {
+  const here = `exists (select 1 from public.users l join ${staged('users')} i on i.id = l.id and i.created_at = l.created_at where l.id = p.id)`
+  for (const { table, column, with: beside } of PEOPLE) {
+    const [names, values] = beside ? [`${column}, ${beside}`, 'p.id, p.beside, p.place'] : [column, 'p.id, p.place']
+    const kept = (each: string) => `coalesce(array_agg(${each} order by p.place) filter (where ${here}), '{}')`
+    await client.query(
+      `update ${staged(table)} t set (${names}) = (select ${kept('p.id')}${beside ? `, ${kept('p.beside')}` : ''}
+         from unnest(${beside ? `t.${column}, t.${beside}` : `t.${column}`}) with ordinality as p (${values.replaceAll('p.', '')}))
+       where t.${column} <> '{}'`,
+    )
   }
 }
 

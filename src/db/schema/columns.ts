@@ -8,6 +8,9 @@ export const id = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity().p
 /** A reference to another row's id; the caller adds `.references(…)`. */
 export const ref = () => bigint({ mode: 'number' })
 
+/** Ids of users in their order; without foreign keys: `people.sql` takes users out who are removed. */
+export const people = () => bigint({ mode: 'number' }).array().notNull().default(sql`'{}'`)
+
 /** The chain of webhooks that led to a row, as the transaction knows it (HK-30); null for none. */
 export const hookChain = () =>
   bigint({ mode: 'number' })

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, boolean, check, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { id, moment, ref } from './columns.js'
+import { id, moment, people, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { notes } from './notes.js'
 import { projects } from './projects.js'
@@ -89,7 +89,7 @@ export const issues = pgTable(
       .notNull()
       .references(() => users.id),
     /** At most one (section 15). */
-    assignee_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    assignee_ids: people(),
     milestone_id: ref().references(() => milestones.id, { onDelete: 'set null' }),
     confidential: boolean().notNull().default(false),
     /** Null until the first value is set. */
@@ -118,11 +118,11 @@ export const issues = pgTable(
     index('issues_project_id_updated_at_idx').on(t.project_id, t.updated_at, t.id),
     index('issues_project_id_state_idx').on(t.project_id, t.state, t.created_at, t.id),
     index('issues_project_id_due_date_idx').on(t.project_id, t.due_date).where(sql`${t.due_date} is not null`),
-    index('issues_project_id_confidential_idx').on(t.project_id, t.author_id, t.assignee_id).where(sql`${t.confidential}`),
+    index('issues_project_id_confidential_idx').on(t.project_id, t.author_id).where(sql`${t.confidential}`),
     index('issues_created_at_idx').on(t.created_at, t.id),
     index('issues_updated_at_idx').on(t.updated_at, t.id),
     index('issues_author_id_idx').on(t.author_id, t.created_at, t.id),
-    index('issues_assignee_id_idx').on(t.assignee_id, t.created_at, t.id).where(sql`${t.assignee_id} is not null`),
+    index('issues_assignee_ids_idx').using('gin', t.assignee_ids).where(sql`${t.assignee_ids} <> '{}'`),
     index('issues_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),
     index('issues_closed_by_id_idx').on(t.closed_by_id).where(sql`${t.closed_by_id} is not null`),
     index('issues_moved_to_id_idx').on(t.moved_to_id).where(sql`${t.moved_to_id} is not null`),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, bigint, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { id, moment, ref } from './columns.js'
+import { id, moment, people, ref } from './columns.js'
 import { issues, labels, milestones } from './issues.js'
 import { pipelines } from './pipelines.js'
 import { projects } from './projects.js'
@@ -33,9 +33,10 @@ export const mergeRequests = pgTable(
     author_id: ref()
       .notNull()
       .references(() => users.id),
-    assignee_id: ref().references(() => users.id, { onDelete: 'set null' }),
-    reviewer_id: ref().references(() => users.id, { onDelete: 'set null' }),
-    review_requested_at: moment(),
+    assignee_ids: people(),
+    reviewer_ids: people(),
+    /** When each of the reviewers was asked, in their order. */
+    reviews_requested_at: moment().array().notNull().default(sql`'{}'`),
     milestone_id: ref().references(() => milestones.id, { onDelete: 'set null' }),
     merge_status: text({ enum: ['unchecked', 'can_be_merged', 'cannot_be_merged'] })
       .notNull()
@@ -118,8 +119,8 @@ export const mergeRequests = pgTable(
     index('merge_requests_created_at_idx').on(t.created_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_updated_at_idx').on(t.updated_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_author_id_idx').on(t.author_id, t.created_at, t.id),
-    index('merge_requests_assignee_id_idx').on(t.assignee_id, t.created_at, t.id).where(sql`${t.assignee_id} is not null`),
-    index('merge_requests_reviewer_id_idx').on(t.reviewer_id, t.created_at, t.id).where(sql`${t.reviewer_id} is not null`),
+    index('merge_requests_assignee_ids_idx').using('gin', t.assignee_ids).where(sql`${t.assignee_ids} <> '{}'`),
+    index('merge_requests_reviewer_ids_idx').using('gin', t.reviewer_ids).where(sql`${t.reviewer_ids} <> '{}'`),
     index('merge_requests_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),
     index('merge_requests_head_pipeline_id_idx').on(t.head_pipeline_id).where(sql`${t.head_pipeline_id} is not null`),
     index('merge_requests_version_id_idx').on(t.version_id).where(sql`${t.version_id} is not null`),

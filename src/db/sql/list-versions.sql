@@ -49,11 +49,11 @@ BEGIN
     ('members', 'list_changed', 'projects groups', 'user_id project_id namespace_id access_level expires_at requested_at'),
     ('project_shares', 'list_changed', 'projects groups', 'project_id group_id group_access expires_at suspended'),
     ('group_shares', 'list_changed', 'projects groups', 'group_id shared_with_group_id group_access expires_at suspended'),
-    ('issues', 'project_list_changed', 'issues', 'project_id iid title description state author_id assignee_id milestone_id confidential due_date
+    ('issues', 'project_list_changed', 'issues', 'project_id iid title description state author_id assignee_ids milestone_id confidential due_date
       created_at'),
     ('issue_labels', 'project_list_changed', 'issues', 'project_id issue_id label_id'),
-    ('merge_requests', 'project_list_changed', 'merge_requests', 'project_id iid title description state author_id assignee_id
-      reviewer_id milestone_id source_branch target_branch created_at deleted_at'),
+    ('merge_requests', 'project_list_changed', 'merge_requests', 'project_id iid title description state author_id assignee_ids
+      reviewer_ids milestone_id source_branch target_branch created_at deleted_at'),
     ('merge_request_labels', 'project_list_changed', 'merge_requests', 'project_id merge_request_id label_id'),
     ('merge_request_approvals', 'project_list_changed', 'merge_requests', 'project_id merge_request_id user_id')
   ) AS d (of, function, kinds, columns) LOOP

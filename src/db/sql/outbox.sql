@@ -44,8 +44,8 @@ BEGIN
     ELSIF TG_OP = 'INSERT' THEN
       mailed := TG_TABLE_NAME IN ('issues', 'merge_requests', 'notes', 'releases');
     ELSIF TG_TABLE_NAME IN ('issues', 'merge_requests') THEN
-      mailed := (OLD.state, OLD.assignee_id, OLD.title, OLD.description) IS DISTINCT FROM (NEW.state, NEW.assignee_id, NEW.title, NEW.description);
-      IF TG_TABLE_NAME = 'merge_requests' THEN mailed := mailed OR OLD.reviewer_id IS DISTINCT FROM NEW.reviewer_id; END IF;
+      mailed := (OLD.state, OLD.assignee_ids, OLD.title, OLD.description) IS DISTINCT FROM (NEW.state, NEW.assignee_ids, NEW.title, NEW.description);
+      IF TG_TABLE_NAME = 'merge_requests' THEN mailed := mailed OR OLD.reviewer_ids IS DISTINCT FROM NEW.reviewer_ids; END IF;
     ELSIF TG_TABLE_NAME = 'pipelines' THEN
       mailed := NEW.status IN ('success', 'failed');
     END IF;
@@ -66,11 +66,11 @@ DECLARE
 BEGIN
   FOR recorded IN SELECT * FROM (VALUES
     ('issues', 'issues confidential_issues', 'INSERT', '', 'true', ''),
-    ('issues', 'issues confidential_issues', 'UPDATE', 'title description state assignee_id milestone_id confidential due_date discussion_locked
+    ('issues', 'issues confidential_issues', 'UPDATE', 'title description state assignee_ids milestone_id confidential due_date discussion_locked
       time_estimate total_time_spent moved_to_id', 'true', 'actor'),
     ('issue_labels', 'issues confidential_issues', 'INSERT OR DELETE', '', 'true', 'actor'),
     ('merge_requests', 'merge_requests', 'INSERT', '', 'true', ''),
-    ('merge_requests', 'merge_requests', 'UPDATE', 'title description state assignee_id reviewer_id milestone_id target_branch discussion_locked
+    ('merge_requests', 'merge_requests', 'UPDATE', 'title description state assignee_ids reviewer_ids milestone_id target_branch discussion_locked
       time_estimate total_time_spent sha', 'NEW.deleted_at IS NULL', 'actor'),
     ('merge_request_labels', 'merge_requests', 'INSERT OR DELETE', '', 'true', 'actor'),
     ('merge_request_approvals', 'merge_requests', 'INSERT OR DELETE', '', 'true', 'actor'),

@@ -31,7 +31,7 @@ export const Issue = z
     closed_by: UserRef.nullable(),
     labels: z.union([z.array(z.string()), z.array(LabelDetails)]),
     milestone: Milestone.nullable(),
-    assignees: z.array(UserRef).max(1),
+    assignees: z.array(UserRef),
     author: UserRef,
     assignee: UserRef.nullable(),
     type: z.literal('ISSUE'),
@@ -58,7 +58,7 @@ const presentLabel = (label: IssueLabel | string) => (typeof label === 'string' 
 
 export function presentIssue(record: IssueRecord, today: string, view: View, from: Standpoint = { project: true }): z.infer<typeof Issue> {
   const { issue, path, milestone } = record
-  const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
+  const assignees = record.assignees.map((user) => presentUserRef(user, view))
   const project = view.links.api(`/projects/${issue.project_id}`)
   const self = `${project}/issues/${issue.iid}`
   // A plain literal without spread, absent fields as undefined: V8 allocates it in one step.
@@ -75,9 +75,9 @@ export function presentIssue(record: IssueRecord, today: string, view: View, fro
     closed_by: record.closed_by ? presentUserRef(record.closed_by, view) : null,
     labels: record.labels.map(presentLabel) as string[],
     milestone: milestone && presentMilestone({ milestone, path: record.milestone_path ?? path }, today, view, issue.project_id),
-    assignees: assignee ? [assignee] : [],
+    assignees,
     author: presentUserRef(record.author, view),
-    assignee,
+    assignee: assignees[0] ?? null,
     type: 'ISSUE',
     issue_type: 'issue',
     user_notes_count: issue.user_notes_count,

@@ -33,8 +33,8 @@ export const MergeRequest = z
     downvotes: z.int(),
     author: UserRef,
     assignee: UserRef.nullable(),
-    assignees: z.array(UserRef).max(1),
-    reviewers: z.array(UserRef).max(1),
+    assignees: z.array(UserRef),
+    reviewers: z.array(UserRef),
     source_project_id: z.int(),
     target_project_id: z.int(),
     labels: z.array(z.string()),
@@ -119,7 +119,7 @@ export function presentMergeRequest(
   from: Standpoint = { project: true },
 ): z.infer<typeof MergeRequest> {
   const { request, path, milestone } = record
-  const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
+  const assignees = record.assignees.map((user) => presentUserRef(user, view))
   const unfinished = isDraft(request.title)
   // A plain literal without spread, absent fields as undefined: V8 allocates it in one step.
   return {
@@ -140,9 +140,9 @@ export function presentMergeRequest(
     upvotes: request.upvotes,
     downvotes: request.downvotes,
     author: presentUserRef(record.author, view),
-    assignee,
-    assignees: assignee ? [assignee] : [],
-    reviewers: record.reviewer ? [presentUserRef(record.reviewer, view)] : [],
+    assignee: assignees[0] ?? null,
+    assignees,
+    reviewers: record.reviewers.map((user) => presentUserRef(user, view)),
     source_project_id: request.original_source_project_id,
     target_project_id: request.project_id,
     labels: record.labels,

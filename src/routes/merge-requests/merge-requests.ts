@@ -45,10 +45,10 @@ interface People {
   reviewer_ids?: number[] | undefined
 }
 
-/** There is one assignee, given as `assignee_id` or `assignee_ids`, and one reviewer: the first ones count (X-4, MR-100). */
+/** One assignee is given as `assignee_id`, several as `assignee_ids` (X-4, MR-620). */
 const peopleOf = ({ assignee_ids, assignee_id, reviewer_ids }: People) => ({
-  assignee_ids: (assignee_ids ?? assignee_id)?.slice(0, 1),
-  reviewer_ids: reviewer_ids?.slice(0, 1),
+  assignee_ids: assignee_ids ?? assignee_id,
+  reviewer_ids,
 })
 
 export const mergeRequests = [

@@ -36,16 +36,16 @@ export async function setSubscribed(
 
 /**
  * SQL: whether the user is subscribed to a target. Without an explicit choice they are when they participate as author,
- * assignee or reviewer, by a note, by a mention, or by a todo that they added (SB-1, IS-24).
+ * an assignee or reviewer, by a note, by a mention, or by a todo that they added (SB-1, IS-24).
  */
 export function isSubscribed(
   type: TargetType,
-  row: { id: SQLWrapper; project_id: SQLWrapper; author_id: SQLWrapper; assignee_id: SQLWrapper; reviewer_id?: SQLWrapper },
+  row: { id: SQLWrapper; project_id: SQLWrapper; author_id: SQLWrapper; assignee_ids: SQLWrapper; reviewer_ids?: SQLWrapper },
   userId: SQLWrapper,
 ): SQL<boolean> {
   return qualified(sql<boolean>`coalesce(
     (select s.subscribed from ${subscriptions} s where s.target_type = ${type} and s.target_id = ${row.id} and s.user_id = ${userId}),
-    ${row.author_id} = ${userId} or coalesce(${row.assignee_id} = ${userId}, false) or coalesce(${row.reviewer_id ?? sql`null`} = ${userId}, false)
+    ${row.author_id} = ${userId} or ${userId} = any(${row.assignee_ids})${row.reviewer_ids ? sql` or ${userId} = any(${row.reviewer_ids})` : sql``}
     or exists (select 1 from ${notes} n where n.project_id = ${row.project_id} and n.noteable_type = ${type} and n.noteable_id = ${row.id} and n.author_id = ${userId} and n.mentioned_in_type is null)
     or exists (select 1 from ${mentions} m where m.project_id = ${row.project_id} and m.target_type = ${type} and m.target_id = ${row.id} and m.user_id = ${userId})
     or exists (select 1 from ${todos} t where t.project_id = ${row.project_id} and t.target_type = ${type} and t.target_id = ${row.id}

@@ -12,6 +12,8 @@ export interface PayloadData {
   ctx: Context
   avatars: AvatarSources
   row(table: Table, id: unknown): Promise<RowImage | null>
+  /** The rows with these ids that there are, in one query. */
+  rows(table: Table, ids: readonly number[]): Promise<RowImage[]>
   project(id: unknown): Promise<ProjectData | null>
 }
 
@@ -39,6 +41,10 @@ export async function loadPayloadData(ctx: Context, changes: readonly HookChange
     ctx,
     avatars: { base: ctx.links.base, service: await ctx.caches.settings.avatarService() },
     row,
+    async rows(table, ids) {
+      const found = new Map((await currentRows(ctx, table, ids)).map((image) => [image['id'], image]))
+      return ids.flatMap((id): RowImage[] => [found.get(id) ?? deletedRow(table, id)].filter((image) => image !== null))
+    },
     async project(id) {
       const project = await row('projects', id)
       const namespace = project && (await row('namespaces', project['namespace_id']))
@@ -53,6 +59,14 @@ async function currentRow(ctx: Context, table: Table, id: number): Promise<RowIm
     sql`select to_jsonb(t) - 'password_hash' as image from ${TABLES[table]} t where t.id = ${id}`,
   )
   return rows[0]?.image ?? null
+}
+
+async function currentRows(ctx: Context, table: Table, ids: readonly number[]): Promise<RowImage[]> {
+  if (ids.length === 0) return []
+  const { rows } = await ctx.db.write.execute<{ image: RowImage }>(
+    sql`select to_jsonb(t) - 'password_hash' as image from ${TABLES[table]} t where t.id = any(${sql.param(ids)}::bigint[])`,
+  )
+  return rows.map(({ image }) => image)
 }
 
 /** Formats a time for payloads: `YYYY-MM-DD HH:MM:SS UTC`. */
@@ -72,6 +86,12 @@ export const userObject = ({ avatars }: PayloadData, user: RowImage) => ({
 export async function userById(data: PayloadData, id: unknown) {
   const user = await data.row('users', id)
   return user && userObject(data, user)
+}
+
+/** The objects *user* of these ids in their order; who is gone is left out. */
+export async function usersById(data: PayloadData, ids: readonly number[]) {
+  const rows = await data.rows('users', ids)
+  return rows.map((user) => userObject(data, user))
 }
 
 /** The common object *project* (25.2). */

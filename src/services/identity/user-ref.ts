@@ -1,4 +1,4 @@
-import { type Column, sql } from 'drizzle-orm'
+import { type Column, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { emails, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -22,6 +22,12 @@ export const userRefColumns = <Users extends Record<Shown, Column>>({ id, name, 
   state,
   avatar,
 })
+
+/** The users whose ids a column has, as references in its order. */
+export const userRefsIn = (ids: SQLWrapper): SQL<UserRefRecord[]> =>
+  sql<UserRefRecord[]>`case when ${ids} = '{}' then '[]'::json else (select coalesce(json_agg(json_build_object('id', u.id, 'name', u.name,
+    'username', u.username, 'state', u.state, 'avatar', u.avatar) order by p.place), '[]')
+    from unnest(${ids}) with ordinality as p (id, place) join ${users} u on u.id = p.id) end`
 
 const selectByAddresses = statement('users by e-mail addresses', (db) =>
   db

@@ -262,6 +262,21 @@ export async function findUserByName(ctx: Context, username: string): Promise<Us
   return (await selectByName(ctx.db, null).execute({ username }))[0] ?? null
 }
 
+const selectIdsByName = statement('ids of users by name', (db) =>
+  db
+    .select({ id: users.id, username: users.username })
+    .from(users)
+    .where(sql`lower(${users.username}) = any(${sql.placeholder('names')}::text[])`),
+)
+
+/** The ids of the users with these names, case-insensitively, in their order; null for a name that nobody has. */
+export async function findUserIds(ctx: Context, names: readonly string[]): Promise<(number | null)[]> {
+  const wanted = names.map((name) => name.toLowerCase())
+  if (wanted.length === 0) return []
+  const found = new Map((await selectIdsByName(ctx.db, null).execute({ names: wanted })).map(({ id, username }) => [username.toLowerCase(), id]))
+  return wanted.map((name) => found.get(name) ?? null)
+}
+
 /** By id (digits) or by username; 404 when there is none or the caller may not see users. */
 export async function getUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')

@@ -19,7 +19,7 @@ import { milestoneId } from './planning.js'
 import type { Run } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { IssueRecord, MergeRequestRecord } from './source/records.js'
-import { maybePersonId, personId } from './users.js'
+import { maybePersonId, personId, personIds } from './users.js'
 
 /** Imports the issues of a project, oldest first, with their notes. */
 export async function importIssues(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
@@ -31,8 +31,8 @@ export async function importIssues(run: Run, scope: Scope, subject: ProjectSubje
 }
 
 async function issueReaders(tx: Transaction, { project }: ProjectSubject, id: number, who: SQL): Promise<number[]> {
-  const { author_id, assignee_id, confidential } = issues
-  const [ties] = await tx.select({ author_id, assignee_id, confidential }).from(issues).where(eq(issues.id, id))
+  const { author_id, assignee_ids, confidential } = issues
+  const [ties] = await tx.select({ author_id, assignee_ids, confidential }).from(issues).where(eq(issues.id, id))
   return ties ? readersAmong(tx, project, ties, who) : []
 }
 
@@ -59,8 +59,6 @@ export async function commonColumns(run: Run, record: IssueRecord | MergeRequest
   const { ctx } = run
   const { title: given, description, discussion_locked, closed_at, time_estimate, total_time_spent } = record
   const { title = '' } = checkTexts({ title: given, description, labels: [splitTitles(record.labels)] })
-  if (record.more_assignees > 0)
-    await run.ledger.reportLeftOut('assignee', `${projectId}/${record.key}`, `#${record.iid} ${title}`, 'has several: only the first is imported')
   const created_at = record.created_at ?? ctx.now()
   return {
     title,
@@ -70,7 +68,7 @@ export async function commonColumns(run: Run, record: IssueRecord | MergeRequest
     time_estimate,
     total_time_spent,
     author_id: await personId(run, record.author),
-    assignee_id: await maybePersonId(run, record.assignee),
+    assignee_ids: await personIds(run, record.assignees),
     closed_by_id: await maybePersonId(run, record.closed_by),
     milestone_id: await milestoneId(run, record.milestone, projectId),
     created_at,

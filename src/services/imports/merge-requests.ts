@@ -22,7 +22,7 @@ import { importNotesOfPage } from './notes.js'
 import type { Run } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { MergeRequestRecord, VersionRecord } from './source/records.js'
-import { maybePersonId, personId } from './users.js'
+import { maybePersonId, personId, personIds } from './users.js'
 
 /** Imports a project's merge requests, oldest first, with versions and notes. Requires that all projects exist. */
 export async function importMergeRequests(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
@@ -43,20 +43,20 @@ export async function importMergeRequests(run: Run, scope: Scope, subject: Proje
 }
 
 async function requestReaders(tx: Transaction, { project }: ProjectSubject, id: number, who: SQL): Promise<number[]> {
-  const { author_id, assignee_id } = mergeRequests
-  const [ties] = await tx.select({ author_id, assignee_id }).from(mergeRequests).where(eq(mergeRequests.id, id))
+  const { author_id, assignee_ids } = mergeRequests
+  const [ties] = await tx.select({ author_id, assignee_ids }).from(mergeRequests).where(eq(mergeRequests.id, id))
   return ties ? readersAmong(tx, project, ties, who) : []
 }
 
 async function prepareMergeRequest(run: Run, record: MergeRequestRecord, scope: Scope, subject: ProjectSubject): Promise<Write> {
   const { ctx } = run
   const { project } = subject
-  const { iid, key, source_project, start: _, sha: __, merged_by, reviewer, ...given } = record
+  const { iid, key, source_project, start: _, sha: __, merged_by, reviewers, ...given } = record
   const shared = await commonColumns(run, record, project.id)
   const source = source_project === null ? null : (run.projects.get(source_project)?.localId ?? null)
   const versions = run.ledger.dry ? [] : await prepareVersions(run, record, scope, subject)
   const merged_by_id = await maybePersonId(run, merged_by)
-  const reviewer_id = await maybePersonId(run, reviewer)
+  const reviewer_ids = await personIds(run, reviewers)
   const approverIds = await fetchApprovers(run, { ...scope, iid })
   const { source_branch, target_branch, state, squash, merge_commit_sha, merged_at } = given
   const { force_remove_source_branch, should_remove_source_branch, allow_collaboration } = given
@@ -74,8 +74,8 @@ async function prepareMergeRequest(run: Run, record: MergeRequestRecord, scope: 
       merge_commit_sha,
       merged_at,
       merged_by_id,
-      reviewer_id,
-      review_requested_at: reviewer_id === null ? null : shared.updated_at,
+      reviewer_ids,
+      reviews_requested_at: reviewer_ids.map(() => shared.updated_at),
       force_remove_source_branch,
       should_remove_source_branch,
       allow_collaboration,

@@ -8,6 +8,7 @@ import { readSettings } from '../core/settings.js'
 import { ghostId } from '../identity/ghost.js'
 import { addKey } from '../identity/keys.js'
 import { insertUser, userFaults } from '../identity/users.js'
+import { MAX_PEOPLE } from '../issuables/readers.js'
 import { CannotImport, fetchFirst, importItem, importList, readList, type Write } from './items.js'
 import type { Run } from './run.js'
 import { WHOLE_SERVER } from './source/dialect.js'
@@ -45,6 +46,13 @@ export async function personId(run: Run, person: Person | null): Promise<number>
 
 /** Like personId, but null stays null. */
 export const maybePersonId = async (run: Run, person: Person | null): Promise<number | null> => person && (await personId(run, person))
+
+/** The local ids of several users in their order, each once, up to as many as there may be (MR-620). */
+export async function personIds(run: Run, people: readonly Person[]): Promise<number[]> {
+  const ids = new Set<number>()
+  for (const person of people.slice(0, MAX_PEOPLE)) ids.add(await personId(run, person))
+  return [...ids]
+}
 
 function cachedUserId(run: Run, username: string, place: () => Promise<number>): Promise<number> {
   const name = username.toLowerCase()

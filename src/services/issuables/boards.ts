@@ -14,7 +14,7 @@ import { lengthOf, tooLong } from '../../rules/path.js'
 import { type Page, type Paging, pageFrom, slice } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { type LabelChoice, labelChoices } from './choices.js'
-import { firstAssignable } from './issues/attributes.js'
+import { assignableAmong } from './issues/attributes.js'
 import type { IssueChanges } from './issues/update.js'
 import type { MilestoneRecord } from './milestones.js'
 
@@ -275,7 +275,7 @@ async function lock(tx: Transaction, boardId: number): Promise<void> {
 async function isUsable(tx: Transaction, source: BoardSource, kind: (typeof KINDS)[number], id: number): Promise<boolean> {
   const { project, group } = ofSource(source)
   if (kind === 'assignee_id') {
-    if ('project' in source) return (await firstAssignable(tx, source.project, [id])) !== null
+    if ('project' in source) return (await assignableAmong(tx, source.project, [id])).length > 0
     const { rows } = await tx.execute(sql`select from ${users} u where u.id = ${id} and u.state = 'active' and exists (
       select from ${namespaceAncestry} a join ${groupMembers} m on m.namespace_id = a.ancestor_id
       where a.descendant_id = ${group} and m.user_id = u.id and ${membershipCounts})`)
@@ -321,19 +321,20 @@ export type ListKind =
  * What becomes of an issue that is moved from one list to another: it gets what the list has, loses what the former list
  * has if that is of the same kind or it becomes one of the open ones, and is closed or opened (BO-7).
  */
-export function changesOfMove(from: ListKind, to: ListKind, assignee: number | null): IssueChanges {
+export function changesOfMove(from: ListKind, to: ListKind, assignees: readonly number[]): IssueChanges {
   const isOpen = 'state' in to && to.state === 'opened'
   if ('state' in to && to.state === 'closed') return { state_event: 'close' }
   const changes: IssueChanges = { state_event: 'reopen' }
   const leaves = (kind: 'label' | 'user' | 'milestone') => isOpen || kind in to
   if ('label' in from && leaves('label')) changes.remove_labels = [from.label.name]
-  if ('user' in from && leaves('user') && assignee === from.user.id) changes.assignee_ids = [0]
+  const others = 'user' in from && leaves('user') ? assignees.filter((id) => id !== from.user.id) : assignees
+  if (others.length < assignees.length) changes.assignee_ids = others.length > 0 ? [...others] : [0]
   if ('milestone' in from && leaves('milestone')) changes.milestone_id = 0
   if ('label' in to) {
     changes.add_labels = [to.label.name]
     if ('label' in from && from.label.id === to.label.id) delete changes.remove_labels
   }
-  if ('user' in to) changes.assignee_ids = [to.user.id]
+  if ('user' in to) changes.assignee_ids = [...others, to.user.id]
   if ('milestone' in to) changes.milestone_id = to.milestone.id
   return changes
 }

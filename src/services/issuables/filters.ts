@@ -1,5 +1,6 @@
 import { eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import { hasOneOf, hasPerson } from '../../db/conditions.js'
 import type { Filters } from '../../db/filters.js'
 import { awardEmoji, type issues, labels, type mergeRequests, milestones, projects, users } from '../../db/schema/index.js'
 import { dayOf } from '../../lib/text/day.js'
@@ -64,7 +65,7 @@ type ColumnName =
   | 'title'
   | 'description'
   | 'author_id'
-  | 'assignee_id'
+  | 'assignee_ids'
   | 'milestone_id'
   | (typeof ORDER_COLUMNS)[number]
 
@@ -80,6 +81,8 @@ export interface IssuableTables {
 export const user = sql`${sql.placeholder('user')}::bigint`
 export const idOf = (name: SQLWrapper) => sql`(select u.id from ${users} u where lower(u.username) = lower(${name}))`
 const idsOf = (names: SQLWrapper) => sql`(select u.id from ${users} u where lower(u.username) = any(${names}::text[]))`
+/** The ids of the users with these names, as an array. */
+export const idArrayOf = (names: SQLWrapper) => sql`array${idsOf(names)}`
 const titled = (title: SQLWrapper) => sql`(select m.id from ${milestones} m where m.title = ${title})`
 
 /** A query of the ids of issuables that have a label for which `where` holds; `l` is the label. */
@@ -129,7 +132,7 @@ export function filtersOf(tables: IssuableTables) {
   return {
     state: { where: (state) => eq(issuables.state, state), value: ({ state }) => (state === 'all' ? undefined : state) },
     mine: { where: () => sql`${issuables.author_id} = ${user}`, value: ({ scope }) => scope === 'created_by_me' || undefined },
-    for_me: { where: () => sql`${issuables.assignee_id} = ${user}`, value: ({ scope }) => scope === 'assigned_to_me' || undefined },
+    for_me: { where: () => hasPerson(issuables.assignee_ids, user), value: ({ scope }) => scope === 'assigned_to_me' || undefined },
     labels_any: { where: () => hasAnyLabel, value: ({ labels, not }) => any(labels, not?.labels) },
     labels_none: { where: () => sql`not ${hasAnyLabel}`, value: ({ labels, not }) => none(labels, not?.labels) },
     milestone: {
@@ -175,20 +178,17 @@ export function filtersOf(tables: IssuableTables) {
       value: ({ author_username }) => many(author_username),
       cacheable: false,
     },
-    assignee_id: { where: (id) => eq(issuables.assignee_id, id), value: ({ assignee_id }) => one(assignee_id) },
-    assignee_ids: { where: (ids) => sql`${issuables.assignee_id} = any(${ids}::bigint[])`, value: ({ assignee_id }) => many(assignee_id) },
-    assignee_any: {
-      where: () => sql`${issuables.assignee_id} is not null`,
-      value: ({ assignee_id, not }) => any(assignee_id, not?.assignee_id),
-    },
-    assignee_none: { where: () => sql`${issuables.assignee_id} is null`, value: ({ assignee_id, not }) => none(assignee_id, not?.assignee_id) },
+    assignee_id: { where: (id) => hasPerson(issuables.assignee_ids, id), value: ({ assignee_id }) => one(assignee_id) },
+    assignee_ids: { where: (ids) => hasOneOf(issuables.assignee_ids, sql`${ids}::bigint[]`), value: ({ assignee_id }) => many(assignee_id) },
+    assignee_any: { where: () => sql`${issuables.assignee_ids} <> '{}'`, value: ({ assignee_id, not }) => any(assignee_id, not?.assignee_id) },
+    assignee_none: { where: () => sql`${issuables.assignee_ids} = '{}'`, value: ({ assignee_id, not }) => none(assignee_id, not?.assignee_id) },
     assignee_username: {
-      where: (name) => sql`${issuables.assignee_id} = ${idOf(name)}`,
+      where: (name) => hasPerson(issuables.assignee_ids, idOf(name)),
       value: ({ assignee_username }) => one(assignee_username),
       cacheable: false,
     },
     assignee_usernames: {
-      where: (names) => sql`${issuables.assignee_id} in ${idsOf(names)}`,
+      where: (names) => hasOneOf(issuables.assignee_ids, idArrayOf(names)),
       value: ({ assignee_username }) => many(assignee_username),
       cacheable: false,
     },
@@ -262,21 +262,18 @@ export function filtersOf(tables: IssuableTables) {
       value: ({ not }) => many(not?.author_username),
       cacheable: false,
     },
-    not_assignee_id: {
-      where: (id) => sql`${issuables.assignee_id} is distinct from ${id}::bigint`,
-      value: ({ not }) => one(not?.assignee_id),
-    },
+    not_assignee_id: { where: (id) => sql`not ${hasPerson(issuables.assignee_ids, id)}`, value: ({ not }) => one(not?.assignee_id) },
     not_assignee_ids: {
-      where: (ids) => sql`coalesce(${issuables.assignee_id} <> all(${ids}::bigint[]), true)`,
+      where: (ids) => sql`not ${hasOneOf(issuables.assignee_ids, sql`${ids}::bigint[]`)}`,
       value: ({ not }) => many(not?.assignee_id),
     },
     not_assignee_username: {
-      where: (name) => sql`(${issuables.assignee_id} is null or ${issuables.assignee_id} is distinct from ${idOf(name)})`,
+      where: (name) => sql`not ${hasPerson(issuables.assignee_ids, idOf(name))}`,
       value: ({ not }) => one(not?.assignee_username),
       cacheable: false,
     },
     not_assignee_usernames: {
-      where: (names) => sql`(${issuables.assignee_id} is null or ${issuables.assignee_id} not in ${idsOf(names)})`,
+      where: (names) => sql`not ${hasOneOf(issuables.assignee_ids, idArrayOf(names))}`,
       value: ({ not }) => many(not?.assignee_username),
       cacheable: false,
     },

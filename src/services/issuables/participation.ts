@@ -9,7 +9,7 @@ import { setSubscribed, type Target } from '../activity/subscriptions.js'
 import { createTodos, hasPendingTodo } from '../activity/todos.js'
 import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
-import { ISSUABLE_PARAMETERS } from './readers.js'
+import { ISSUABLE_PARAMETERS, idArray } from './readers.js'
 import { getTodo, type TodoRecord } from './todo-list.js'
 
 /**
@@ -38,7 +38,7 @@ export async function addTodo(ctx: Context, caller: SignedIn, target: Target): P
 }
 
 /**
- * Author, assignee, reviewer, authors of notes and mentioned users, each once (IS-16, MR-86). `readers` filters out users who
+ * Author, assignees, reviewers, authors of notes and mentioned users, each once (IS-16, MR-86). `readers` filters out users who
  * cannot see the issue or merge request (any more). Authors of texts elsewhere that mention it are left out, because
  * those texts may be hidden from the caller (SEC-35).
  */
@@ -49,9 +49,9 @@ export const participants = (type: Target['type'], readers: (candidates: SQL) =>
       const target = { type, id: sql`${sql.placeholder('id')}::bigint`, project_id: sql`${sql.placeholder('project')}::bigint` }
       const noteAuthors = sql`(select n.author_id from ${notes} n where n.project_id = ${target.project_id} and n.noteable_type = ${type}
       and n.noteable_id = ${target.id} and n.mentioned_in_type is null)`
-      const { author_id, assignee_id } = ISSUABLE_PARAMETERS
+      const { author_id, assignee_ids } = ISSUABLE_PARAMETERS
       // `any(array(…))` makes Postgres look up these few users by primary key
-      const candidates = sql`u.id = any(array(select ${author_id} union select ${assignee_id} union select ${sql.placeholder('reviewer')}::bigint union ${noteAuthors} union ${mentionedIn(target)}))`
+      const candidates = sql`u.id = any(array(select ${author_id} union select unnest(${idArray(assignee_ids)}) union select unnest(${sql.placeholder('reviewers')}::bigint[]) union ${noteAuthors} union ${mentionedIn(target)}))`
       return db
         .select({ user: userRefColumns(users), total: totalCount() })
         .from(users)
@@ -68,7 +68,7 @@ export async function participantsOf(
   ctx: Context,
   selectParticipants: ReturnType<typeof participants>,
   project: Record<'id' | 'namespace_id' | 'visibility' | 'feature', number>,
-  thing: { id: number; author_id: number; assignee_id: number | null; reviewer_id?: number | null; confidential?: boolean },
+  thing: { id: number; author_id: number; assignee_ids: readonly number[]; reviewer_ids?: readonly number[]; confidential?: boolean },
   paging: Paging,
 ): Promise<Page<UserRefRecord>> {
   const values = {
@@ -78,8 +78,8 @@ export async function participantsOf(
     feature: project.feature,
     id: thing.id,
     author: thing.author_id,
-    assignee: thing.assignee_id ?? 0,
-    reviewer: thing.reviewer_id ?? 0,
+    assignees: thing.assignee_ids,
+    reviewers: thing.reviewer_ids ?? [],
     confidential: thing.confidential ?? false,
   }
   const { items, total } = await pageFrom(selectParticipants(ctx.db, null), values, paging)

@@ -17,8 +17,14 @@ export const PROJECT_PARAMETERS: ProjectAccess = {
   feature: sql`${sql.placeholder('feature')}`,
 }
 
-/** Author and assignee of an issuable as placeholders of a prepared statement. */
-export const ISSUABLE_PARAMETERS = { author_id: sql`${sql.placeholder('author')}::bigint`, assignee_id: sql`${sql.placeholder('assignee')}::bigint` }
+/** Ids, or a placeholder for an array of them. */
+export type NumbersOrSql = readonly number[] | SQL
+
+/** The ids as an array of SQL. */
+export const idArray = (ids: NumbersOrSql): SQL => sql`${Array.isArray(ids) ? sql.param(ids) : ids}::bigint[]`
+
+/** Author and assignees of an issuable as placeholders of a prepared statement. */
+export const ISSUABLE_PARAMETERS = { author_id: sql`${sql.placeholder('author')}::bigint`, assignee_ids: sql`${sql.placeholder('assignees')}` }
 
 /**
  * A query of the ids of users who match the condition `candidates` (on `users` as `u`), are active, see the project,
@@ -45,14 +51,17 @@ export async function fetchUserIds(tx: Pick<Transaction, 'execute'>, people: SQL
   return rows.map((row) => Number(row.id))
 }
 
-/** The first of these users that `findPermitted` returns; the others are treated as unknown (IS-18, MR-26, SEC-115). */
-export async function firstPermitted(userIds: number[], findPermitted: (candidates: SQL) => Promise<number[]>): Promise<number | null> {
-  const wanted = userIds.filter((id) => id > 0)
-  if (wanted.length === 0) return null
-  const list = sql.join(
-    wanted.map((id) => sql`${id}`),
-    sql`, `,
-  )
-  const found = new Set(await findPermitted(sql`u.id in (${list})`))
-  return wanted.find((id) => found.has(id)) ?? null
+/** The most assignees, or reviewers, of one issue or merge request (MR-620). */
+export const MAX_PEOPLE = 200
+export const tooManyPeople = `total must be less than or equal to ${MAX_PEOPLE}`
+
+/**
+ * Those of these users that `findPermitted` returns, in their order and each once; the others are treated
+ * as unknown (IS-18, MR-26, SEC-115).
+ */
+export async function permittedAmong(userIds: readonly number[], findPermitted: (candidates: SQL) => Promise<number[]>): Promise<number[]> {
+  const wanted = [...new Set(userIds.filter((id) => id > 0))]
+  if (wanted.length === 0) return []
+  const found = new Set(await findPermitted(sql`u.id = any(${sql.param(wanted)}::bigint[])`))
+  return wanted.filter((id) => found.has(id))
 }

@@ -2,6 +2,7 @@ import { invalidRecord } from '../../failures.js'
 import { MAX_DESCRIPTION } from '../../rules/descriptions.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { labelListFaults } from './labels.js'
+import { MAX_PEOPLE, tooManyPeople } from './readers.js'
 
 /** Maximum lengths of title and description, in characters (SEC-63). */
 const MAX_TITLE = 255
@@ -10,10 +11,12 @@ interface Texts {
   title?: string | undefined
   description?: string | null | undefined
   labels?: (string[] | undefined)[]
+  assignee_ids?: readonly number[] | undefined
+  reviewer_ids?: readonly number[] | undefined
 }
 
-/** Validation errors of the texts of an issue or merge request; the title is checked after trimming. */
-export function textFaults({ title, description, labels = [] }: Texts): Record<string, string[]> {
+/** Validation errors of the texts of an issue or merge request, and of too many people (MR-620); the title is checked after trimming. */
+export function textFaults({ title, description, labels = [], assignee_ids = [], reviewer_ids = [] }: Texts): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   const trimmed = title?.trim()
   if (trimmed === '') faults['title'] = ["can't be blank"]
@@ -21,6 +24,8 @@ export function textFaults({ title, description, labels = [] }: Texts): Record<s
   if (description && lengthOf(description) > MAX_DESCRIPTION) faults['description'] = [tooLong(MAX_DESCRIPTION)]
   const inLabels = labels.flatMap((list) => labelListFaults(list ?? []))
   if (inLabels.length > 0) faults['labels'] = [...new Set(inLabels)]
+  if (new Set(assignee_ids).size > MAX_PEOPLE) faults['assignees'] = [tooManyPeople]
+  if (new Set(reviewer_ids).size > MAX_PEOPLE) faults['reviewers'] = [tooManyPeople]
   return faults
 }
 

@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { type ViewerKind, viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { hasPerson } from '../../db/conditions.js'
 import { decoded } from '../../db/decoded.js'
 import { issues, mergeRequests, projects, todos, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -28,10 +29,10 @@ const selectWaiting = statement('what waits for a user', (db, viewer: ViewerKind
   const count = (rows: ReturnType<typeof sql>) => decoded(sql<number>`(select count(*) from (select 1 ${rows} limit ${MAX_COUNTED + 1}) r)`, Number)
   return db
     .select({
-      reviews: count(sql`from ${inProject(mergeRequests)} where ${mergeRequests.reviewer_id} = ${user} and ${mergeRequests.state} = 'opened'
+      reviews: count(sql`from ${inProject(mergeRequests)} where ${hasPerson(mergeRequests.reviewer_ids, user)} and ${mergeRequests.state} = 'opened'
         and ${visibleMergeRequests(viewer, user)}`),
       issues: count(
-        sql`from ${inProject(issues)} where ${issues.assignee_id} = ${user} and ${issues.state} = 'opened' and ${visibleIssues(viewer, user)}`,
+        sql`from ${inProject(issues)} where ${hasPerson(issues.assignee_ids, user)} and ${issues.state} = 'opened' and ${visibleIssues(viewer, user)}`,
       ),
       todos: count(
         sql`from ${inProject(todos)} where ${todos.user_id} = ${user} and ${todos.state} = 'pending' and ${targetIsVisible(viewer, user)}`,

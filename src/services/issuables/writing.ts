@@ -19,7 +19,7 @@ import { labelEvents, milestoneEvents, recordResourceEvents } from './resource-e
 export interface NewIssuable {
   title: string
   description?: string | null | undefined
-  /** The first of these users who can be assigned becomes the assignee. */
+  /** Those of these users who can be assigned (MR-620). */
   assignee_ids?: number[] | undefined
   milestone_id?: number | undefined
   labels?: string[] | undefined
@@ -29,7 +29,7 @@ export interface NewIssuable {
 export interface IssuableChanges extends LabelChanges {
   title?: string | undefined
   description?: string | null | undefined
-  /** The first of these users who can be assigned becomes the assignee; an empty list or only zeros clear it. */
+  /** Those of these users who can be assigned become the assignees; an empty list or only zeros clear them (MR-620, MR-621). */
   assignee_ids?: number[] | undefined
   /** 0 clears. */
   milestone_id?: number | undefined
@@ -42,7 +42,7 @@ interface Columns {
   description: string
   task_count: number
   task_completed_count: number
-  assignee_id: number | null
+  assignee_ids: number[]
   milestone_id: number | null
   discussion_locked: boolean | null
 }
@@ -51,8 +51,8 @@ interface Row extends Columns {
   state: string
 }
 
-/** The first of these users who could see an issuable of the project if it were assigned to them. */
-type Assignable = (tx: Transaction, subject: ProjectSubject, userIds: number[]) => Promise<number | null>
+/** Those of these users who could see an issuable of the project if it were assigned to them. */
+type Assignable = (tx: Transaction, subject: ProjectSubject, userIds: readonly number[]) => Promise<number[]>
 
 /** Of the users that match a condition, the ids of those who see the issuable. */
 type Readers = (candidates: SQL) => Promise<number[]>
@@ -70,20 +70,20 @@ export async function descriptionColumns(
   return { description, task_count: count, task_completed_count: completed }
 }
 
-/** Assignee, milestone and labels of a new issuable; missing labels are created if the caller may do that. */
+/** Assignees, milestone and labels of a new issuable; missing labels are created if the caller may do that. */
 export async function newAttributes(
   tx: Transaction,
   subject: ProjectSubject,
   { assignee_ids = [], milestone_id, labels = [] }: Partial<NewIssuable>,
   assignable: Assignable,
   now: Date,
-): Promise<Pick<Columns, 'assignee_id' | 'milestone_id'> & { labelIds: number[] }> {
-  const [assignee_id, milestone, labelIds] = await settleAll([
+): Promise<Pick<Columns, 'assignee_ids' | 'milestone_id'> & { labelIds: number[] }> {
+  const [assigned, milestone, labelIds] = await settleAll([
     assignable(tx, subject, assignee_ids),
     milestone_id ? usableMilestone(tx, subject, milestone_id) : null,
     labelIdsOf(tx, subject, labels, subject.can('manage_label'), now),
   ])
-  return { assignee_id, milestone_id: milestone?.id ?? null, labelIds }
+  return { assignee_ids: assigned, milestone_id: milestone?.id ?? null, labelIds }
 }
 
 /** The columns of changed texts. */
@@ -102,26 +102,34 @@ export async function changedAttributes(
   const wanted: Partial<Columns> = {}
   if (discussion_locked !== undefined) wanted.discussion_locked = discussion_locked
   if (milestone_id !== undefined) wanted.milestone_id = milestone_id === 0 ? null : ((await usableMilestone(tx, subject, milestone_id))?.id ?? null)
-  const assignee_id = await changedPerson(tx, subject, assignee_ids, assignable)
-  if (assignee_id !== undefined) wanted.assignee_id = assignee_id
+  const assigned = await changedPeople(tx, subject, assignee_ids, assignable)
+  if (assigned !== undefined) wanted.assignee_ids = assigned
   return wanted
 }
 
-/** The first of these users who can be assigned; null clears; undefined: nobody can, and nothing changes (MR-44). */
-export async function changedPerson(
+/** Those of these users who can be assigned; undefined: of some that were given none can, and nothing changes (MR-44). */
+export async function changedPeople(
   tx: Transaction,
   subject: ProjectSubject,
-  ids: number[] | undefined,
+  ids: readonly number[] | undefined,
   assignable: Assignable,
-): Promise<number | null | undefined> {
+): Promise<number[] | undefined> {
   if (ids === undefined) return undefined
-  const id = await assignable(tx, subject, ids)
-  return id !== null || ids.every((each) => each === 0) ? id : undefined
+  const found = await assignable(tx, subject, ids)
+  return found.length > 0 || ids.every((each) => each === 0) ? found : undefined
 }
+
+/** Those of `ids` that are not in `others`. */
+export const without = (ids: readonly number[], others: readonly number[]): number[] => ids.filter((id) => !others.includes(id))
+
+const isSame = (value: unknown, former: unknown): boolean =>
+  Array.isArray(value) && Array.isArray(former)
+    ? value.length === former.length && value.every((each, index) => each === former[index])
+    : value === former
 
 /** The columns whose values differ from those of the row. */
 export const changedValues = <T extends object>(before: T, wanted: Partial<T>): Partial<T> =>
-  Object.fromEntries(Object.entries(wanted).filter(([key, value]) => value !== before[key as keyof T])) as Partial<T>
+  Object.fromEntries(Object.entries(wanted).filter(([key, value]) => !isSame(value, before[key as keyof T]))) as Partial<T>
 
 /** Texts of system notes on changed texts and state (NT-6); `suffix` follows `closed`. */
 export async function notesOnTexts(
@@ -137,34 +145,34 @@ export async function notesOnTexts(
   return messages
 }
 
-/** Texts of system notes on assignee and milestone. They give no names, because some readers may not see them. */
-export function notesOnAttributes({ assignee_id, milestone_id }: Partial<Columns>): string[] {
+/** Texts of system notes on assignees and milestone. They give no names, because some readers may not see them. */
+export function notesOnAttributes({ assignee_ids, milestone_id }: Partial<Columns>): string[] {
   const messages: string[] = []
-  if (assignee_id !== undefined) messages.push(assignee_id === null ? 'removed the assignee' : 'changed the assignee')
+  if (assignee_ids !== undefined) messages.push(assignee_ids.length === 0 ? 'removed the assignee' : 'changed the assignee')
   if (milestone_id !== undefined) messages.push(milestone_id === null ? 'removed the milestone' : 'changed the milestone')
   return messages
 }
 
 interface Created {
   target: Target
-  assignee_id: number | null
+  assignee_ids: number[]
   milestone_id: number | null
   labelIds: number[]
   text: string
   readers: Readers
 }
 
-/** Writes what a new issuable entails: its labels, the events of these and of its milestone, the assignee's todo, and its mentions. */
+/** Writes what a new issuable entails: its labels, the events of these and of its milestone, the assignees' todos, and its mentions. */
 export async function recordCreation(
   ctx: Context,
   tx: Transaction,
   caller: SignedIn,
-  { target, assignee_id, milestone_id, labelIds, text, readers }: Created,
+  { target, assignee_ids, milestone_id, labelIds, text, readers }: Created,
 ): Promise<void> {
   await settleAll([
     assignLabels(tx, target, labelIds),
     recordResourceEvents(tx, target, caller.user.id, [...labelEvents(labelIds), ...milestoneEvents(null, milestone_id)], ctx.now()),
-    notifyAssignee(tx, caller, target, assignee_id, ctx.now()),
+    notifyAssignees(tx, caller, target, assignee_ids, ctx.now()),
     recordMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
   ])
 }
@@ -179,7 +187,7 @@ interface Changed {
   confidential?: boolean
 }
 
-/** Writes what a change entails: system notes, the new assignee's todo, new mentions, and the event of a new state. */
+/** Writes what a change entails: system notes, the todos of new assignees, new mentions, and the event of a new state. */
 export async function recordChange(
   ctx: Context,
   tx: Transaction,
@@ -189,7 +197,7 @@ export async function recordChange(
 ): Promise<void> {
   const { id: author_id } = caller.user
   await writeSystemNotes(tx, target, author_id, notes, now)
-  if (after.assignee_id !== before.assignee_id) await notifyAssignee(tx, caller, target, after.assignee_id, now)
+  await notifyAssignees(tx, caller, target, without(after.assignee_ids, before.assignee_ids), now)
   if (after.title !== before.title || after.description !== before.description)
     await recordMentions(ctx, tx, caller, { target, note_id: null, text: textOf(after), before: textOf(before) }, readers)
   const isOther = after.state !== before.state
@@ -201,8 +209,8 @@ export async function recordChange(
   await recordEvent(tx, { ...about, author_id, action, created_at: now, confidential })
 }
 
-/** Creates the assignee's todo; users get none for what they assign to themselves (TO-5). */
-async function notifyAssignee(tx: Transaction, { user }: SignedIn, target: Target, assigneeId: number | null, now: Date): Promise<void> {
-  if (assigneeId !== null && assigneeId !== user.id)
-    await createTodos(tx, { users: [assigneeId], author_id: user.id, target, action: 'assigned' }, now)
+/** Creates the todos of new assignees; users get none for what they assign to themselves (TO-5). */
+async function notifyAssignees(tx: Transaction, { user }: SignedIn, target: Target, assigneeIds: readonly number[], now: Date): Promise<void> {
+  const people = without(assigneeIds, [user.id])
+  if (people.length > 0) await createTodos(tx, { users: people, author_id: user.id, target, action: 'assigned' }, now)
 }

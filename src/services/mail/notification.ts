@@ -19,8 +19,8 @@ export const Notification = z.object({
   /** What a review says, and its notes. */
   verdict: z.enum(VERDICTS).default('commented'),
   notes: z.array(z.int()).default([]),
-  /** The previous assignee or reviewer. */
-  former: z.int().nullable().default(null),
+  /** The new and former assignees or reviewers of a change of them. */
+  people: z.array(z.int()).default([]),
   /** Added labels. */
   labels: z.array(z.int()).default([]),
 })

@@ -2,7 +2,8 @@ import type { Context } from '../../context.js'
 import type { RowImage } from '../../db/schema/index.js'
 import type { Verdict } from '../../rules/reviews/states.js'
 import { mentionedNames } from '../activity/mentions.js'
-import type { HookChange } from '../outbox/changes.js'
+import { without } from '../issuables/writing.js'
+import { type HookChange, idsIn } from '../outbox/changes.js'
 import type { Notification } from './notification.js'
 
 /** A notification, and the names that an edited text mentions for the first time. */
@@ -39,7 +40,7 @@ const isNew = ({ operation }: HookChange) => operation === 'INSERT'
 const idOf = (row: RowImage | null, name = 'id') => (row?.[name] === null || row?.[name] === undefined ? null : Number(row[name]))
 const textOf = (row: RowImage) => `${row['title']}\n\n${row['description']}`
 
-const NONE = { sha: null, note: null, former: null, labels: [], verdict: 'commented' as const, notes: [] }
+const NONE = { sha: null, note: null, people: [], labels: [], verdict: 'commented' as const, notes: [] }
 
 /** The notification of a note, review, approval, pipeline or release, which needs no other rows. */
 function notificationOfRow({ source, operation, before, after, actor_id }: HookChange): Notification | null {
@@ -123,12 +124,19 @@ async function notificationsOfIssuable(ctx: Context, kind: Kind, own: HookChange
   if (state === 'opened closed') all.push(notification(`close_${noun}`))
   if (state === 'closed opened') all.push(notification(`reopen_${noun}`))
   if (state !== 'merged merged' && state.endsWith(' merged')) all.push(notification('merge_merge_request'))
-  if (before['assignee_id'] !== after['assignee_id']) all.push(notification(`reassign_${noun}`, { former: idOf(before, 'assignee_id') }))
-  if (kind === 'merge_requests' && before['reviewer_id'] !== after['reviewer_id'])
-    all.push(notification('change_reviewer_merge_request', { former: idOf(before, 'reviewer_id') }))
+  const assigned = changedPeople(before, after, 'assignee_ids')
+  if (assigned.length > 0) all.push(notification(`reassign_${noun}`, { people: assigned }))
+  const asked = kind === 'merge_requests' ? changedPeople(before, after, 'reviewer_ids') : []
+  if (asked.length > 0) all.push(notification('change_reviewer_merge_request', { people: asked }))
   const newMentions = textOf(before) === textOf(after) ? [] : await newlyMentioned(ctx, textOf(before), textOf(after))
   if (newMentions.length > 0) all.push(notification('mention', {}, newMentions))
   return all
+}
+
+/** Who is among the people of a column before or after a change, and not both. */
+function changedPeople(before: RowImage, after: RowImage, column: 'assignee_ids' | 'reviewer_ids'): number[] {
+  const [former, current] = [idsIn(before[column]), idsIn(after[column])]
+  return [...without(current, former), ...without(former, current)]
 }
 
 /** The names that an edited text mentions and the former text did not. */

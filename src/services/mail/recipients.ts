@@ -114,30 +114,33 @@ async function usersNamed(ctx: Context, actor: number | null, names: string[]): 
 }
 
 async function issuableQueries(ctx: Context, notification: Notification, newMentions: string[]): Promise<ReasonQuery[]> {
-  const { event, target, id, project, actor, note, former } = notification
+  const { event, target, id, project, actor, note, people } = notification
   const thing = target === 'Issue' ? issues : mergeRequests
   const about = sql`project_id = ${project} and target_type = ${target} and target_id = ${id}`
   const labelSubscribers = (which: SQL): ReasonQuery => [
     'label_subscribed',
     sql`(select s.user_id from ${subscriptions} s where s.target_type = 'Label' and s.target_id in ${which} and s.subscribed)`,
   ]
+  const isNew = event === 'new_issue' || event === 'new_merge_request'
   const inNotes = event === 'review' ? sql`note_id = any(${array(notification.notes)})` : sql`note_id is not distinct from ${note}::bigint`
   const mentioned: ReasonQuery = ['mentioned', sql`(select user_id from ${mentions} where ${about} and ${inNotes})`]
-  const assigned: ReasonQuery = ['assigned', sql`(select t.assignee_id as user_id from ${thing} t where t.id = ${id} union select ${former}::bigint)`]
-  const reviewers = target === 'Issue' ? sql`` : sql`union select t.reviewer_id from ${thing} t where t.id = ${id}`
+  const assigned: ReasonQuery = [
+    'assigned',
+    isNew ? sql`(select unnest(t.assignee_ids) as user_id from ${thing} t where t.id = ${id})` : oneOf(people),
+  ]
+  const reviewers = target === 'Issue' ? sql`` : sql`union select unnest(t.reviewer_ids) from ${thing} t where t.id = ${id}`
   const reviewing: ReasonQuery = [
     'review_requested',
-    sql`(select t.reviewer_id as user_id from ${mergeRequests} t where t.id = ${id} union select ${former}::bigint)`,
+    isNew ? sql`(select unnest(t.reviewer_ids) as user_id from ${mergeRequests} t where t.id = ${id})` : oneOf(people),
   ]
   if (event === 'relabel') return [labelSubscribers(sql`(select unnest(${array(notification.labels)}))`)]
   if (event === 'mention') return [['mentioned', oneOf(await usersNamed(ctx, actor, newMentions))]]
-  const isNew = event === 'new_issue' || event === 'new_merge_request'
   const [table, key] = target === 'Issue' ? [issueLabels, sql`issue_id`] : [mergeRequestLabels, sql`merge_request_id`]
   return [
     ['subscribed', sql`(select s.user_id from ${subscriptions} s where s.target_type = ${target} and s.target_id = ${id} and s.subscribed)`],
     [
       'participating',
-      sql`(select t.author_id as user_id from ${thing} t where t.id = ${id} union select t.assignee_id from ${thing} t where t.id = ${id}
+      sql`(select t.author_id as user_id from ${thing} t where t.id = ${id} union select unnest(t.assignee_ids) from ${thing} t where t.id = ${id}
         ${reviewers} union select n.author_id from ${notes} n where n.project_id = ${project} and n.noteable_type = ${target} and n.noteable_id = ${id}
           and n.mentioned_in_type is null
         union select user_id from ${mentions} where ${about})`,

@@ -2,6 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { commitStatuses, labels, subscriptions, users } from '../../db/schema/index.js'
+import { listed } from '../../lib/text/listed.js'
 import { wholeEnd } from '../../lib/text/whole-end.js'
 import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } from '../core/mail.js'
 import { actingUser, findVisibleProject } from '../identity/acting-users.js'
@@ -83,6 +84,19 @@ async function recipientOf(ctx: Context, userId: number, { target, id }: Notific
 const nameOf = async (ctx: Context, id: number): Promise<string | undefined> =>
   (await ctx.db.write.select({ name: users.name }).from(users).where(eq(users.id, id)))[0]?.name
 
+/** The names of users, in the order of their ids. */
+async function namesOf(ctx: Context, ids: readonly number[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const found = await ctx.db.write
+    .select({ id: users.id, name: users.name })
+    .from(users)
+    .where(inArray(users.id, [...ids]))
+  return ids.flatMap((id) => found.find((user) => user.id === id)?.name ?? [])
+}
+
+const peopleLine = (role: string, names: string[]): string[] =>
+  names.length === 0 ? [] : [`${role}${names.length === 1 ? '' : 's'}: ${names.join(', ')}`]
+
 /** Events whose mail starts a thread (ML-16). */
 const THREAD_STARTERS: Notification['event'][] = ['new_issue', 'new_merge_request', 'new_release']
 
@@ -136,8 +150,7 @@ async function partsOf(
   { thing, notes, actor, page }: MailContent,
 ): Promise<MailPart[]> {
   const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
-  const assignee = thing.assignee === null ? null : await nameOf(ctx, thing.assignee)
-  const reviewer = thing.reviewer === null ? null : await nameOf(ctx, thing.reviewer)
+  const [assignees, reviewers] = await Promise.all([namesOf(ctx, thing.assignees), namesOf(ctx, thing.reviewers)])
   switch (event) {
     case 'new_note':
       return [...notes.flatMap(({ location, lines, text }) => [...(location ? [`On ${location}:`] : []), ...excerptOf(lines), ...markdown(text)])]
@@ -157,7 +170,7 @@ async function partsOf(
     case 'new_merge_request':
       return [
         ...[...(thing.changes ? [thing.changes] : []), ...markdown(thing.text)],
-        ...[...(assignee ? [`Assignee: ${assignee}`] : []), ...(reviewer ? [`Reviewer: ${reviewer}`] : [])],
+        ...[...peopleLine('Assignee', assignees), ...peopleLine('Reviewer', reviewers)],
       ]
     case 'new_release':
       return markdown(thing.text)
@@ -167,9 +180,13 @@ async function partsOf(
       return [`${actor} put labels on ${thing.name}: ${(await labelNames(ctx, added)).join(', ')}`]
     case 'reassign_issue':
     case 'reassign_merge_request':
-      return [assignee ? `${actor} assigned ${thing.name} to ${assignee}.` : `${actor} removed the assignee of ${thing.name}.`]
+      return [assignees.length > 0 ? `${actor} assigned ${thing.name} to ${listed(assignees)}.` : `${actor} removed the assignee of ${thing.name}.`]
     case 'change_reviewer_merge_request':
-      return [reviewer ? `${actor} requested a review of ${thing.name} from ${reviewer}.` : `${actor} removed the reviewer of ${thing.name}.`]
+      return [
+        reviewers.length > 0
+          ? `${actor} requested a review of ${thing.name} from ${listed(reviewers)}.`
+          : `${actor} removed the reviewer of ${thing.name}.`,
+      ]
     case 'failed_pipeline':
       return [`${thing.title} has failed.`, ...(await failedJobs(ctx, project, id))]
     case 'success_pipeline':

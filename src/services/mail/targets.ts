@@ -20,8 +20,8 @@ export interface MailTarget {
   title: string
   /** The text of a mail about a new target. */
   text: string
-  assignee: number | null
-  reviewer: number | null
+  assignees: readonly number[]
+  reviewers: readonly number[]
   url: string
   /** Which branches a new merge request is about, and how much it changes, for those who read code. */
   changes?: string | null
@@ -39,7 +39,7 @@ export interface MailNote {
 
 type Find = (ctx: Context, subject: ProjectSubject & { user: ActorUser }, page: string, notification: Notification) => Promise<MailTarget | null>
 
-const NO_PEOPLE = { assignee: null, reviewer: null }
+const NO_PEOPLE = { assignees: [], reviewers: [] }
 
 const FINDERS: Record<Notification['target'], Find> = {
   async Issue(ctx, subject, page, { id }) {
@@ -48,14 +48,14 @@ const FINDERS: Record<Notification['target'], Find> = {
       .from(issues)
       .where(and(eq(issues.id, id ?? 0), eq(issues.project_id, subject.project.id)))
     if (!issue || !seesIssue(subject, issue)) return null
-    const { iid, title, description, assignee_id } = issue
+    const { iid, title, description, assignee_ids } = issue
     const name = `Issue #${iid}`
     return {
       name,
       title: `${title} (#${iid})`,
       text: description,
       ...NO_PEOPLE,
-      assignee: assignee_id,
+      assignees: assignee_ids,
       url: `${page}/issues/${iid}`,
       thread: `issue-${id}`,
     }
@@ -66,10 +66,10 @@ const FINDERS: Record<Notification['target'], Find> = {
       .from(mergeRequests)
       .where(and(eq(mergeRequests.id, id ?? 0), eq(mergeRequests.project_id, subject.project.id), isNull(mergeRequests.deleted_at)))
     if (!request || !seesMergeRequest(subject, request)) return null
-    const { iid, title, description, assignee_id, reviewer_id } = request
+    const { iid, title, description, assignee_ids, reviewer_ids } = request
     const [name, url] = [`Merge request !${iid}`, `${page}/merge_requests/${iid}`]
     const changes = event === 'new_merge_request' && subject.can('download_code') ? await changesIn(ctx, subject.project, request) : null
-    const people = { assignee: assignee_id, reviewer: reviewer_id }
+    const people = { assignees: assignee_ids, reviewers: reviewer_ids }
     return { name, title: `${title} (!${iid})`, text: description, ...people, url, changes, thread: `merge-request-${id}` }
   },
   async Commit(ctx, subject, page, { sha }) {

@@ -1,8 +1,17 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { viewerKindOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
+import { hasPerson } from '../../db/conditions.js'
 import { issues, mergeRequestReviews, mergeRequests, namespaceAncestry, projects, todos, users } from '../../db/schema/index.js'
 import { targetIsVisible } from '../issuables/todo-list.js'
+
+const withoutPerson = (column: PgColumn, id: SQL) => sql`${sql.identifier(column.name)} = array_remove(${column}, ${id})`
+
+/** The reviewers without this one, and without the time at which they were asked. */
+const withoutReviewer = (id: SQL) => sql`(reviewer_ids, reviews_requested_at) = (
+  select coalesce(array_agg(r.id order by r.place), '{}'), coalesce(array_agg(r.at order by r.place), '{}')
+  from unnest(${mergeRequests.reviewer_ids}, ${mergeRequests.reviews_requested_at}) with ordinality as r (id, at, place) where r.id <> ${id})`
 
 /**
  * Unassigns a former member from issues and merge requests that they no longer see, also as reviewer, and deletes their reviews of these and
@@ -18,14 +27,14 @@ export async function unassignFormerMember(ctx: Pick<Context, 'now'>, { tx, user
     left.project_id !== null
       ? sql`${project} = ${left.project_id}`
       : sql`${project} in (select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${left.namespace_id})`
-  for (const { table, role, seen } of [
-    { table: issues, role: issues.assignee_id, seen: visibleIssues },
-    { table: mergeRequests, role: mergeRequests.assignee_id, seen: visibleMergeRequests },
-    { table: mergeRequests, role: mergeRequests.reviewer_id, seen: visibleMergeRequests },
+  for (const { table, role, kept, seen } of [
+    { table: issues, role: issues.assignee_ids, kept: withoutPerson(issues.assignee_ids, own), seen: visibleIssues },
+    { table: mergeRequests, role: mergeRequests.assignee_ids, kept: withoutPerson(mergeRequests.assignee_ids, own), seen: visibleMergeRequests },
+    { table: mergeRequests, role: mergeRequests.reviewer_ids, kept: withoutReviewer(own), seen: visibleMergeRequests },
   ] as const) {
     await tx.execute(
-      sql`update ${table} set ${sql.identifier(role.name)} = null, updated_at = ${now.toISOString()}::timestamptz from ${projects}
-        where ${role} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(viewerKind, own)}`,
+      sql`update ${table} set ${kept}, updated_at = ${now.toISOString()}::timestamptz from ${projects}
+        where ${hasPerson(role, own)} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(viewerKind, own)}`,
     )
   }
   await tx.execute(

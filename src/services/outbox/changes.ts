@@ -6,6 +6,9 @@ import { hookChanges } from '../../db/schema/index.js'
 /** A row of the outbox. */
 export type HookChange = typeof hookChanges.$inferSelect
 
+/** The ids in a column of a row that has several. */
+export const idsIn = (value: unknown): number[] => (Array.isArray(value) ? value.map(Number) : [])
+
 /** The consumers of the outbox; each has its own flag on a row. */
 type Reader = 'hooks' | 'mail'
 

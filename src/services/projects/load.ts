@@ -81,7 +81,7 @@ const shares = sql<
   from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and ${shareCounts})`
 
 const ownConfidential = sql<number>`case when ${projects.open_confidential_issues_count} = 0 then 0 else (select count(*) from issues i
-  where i.project_id = ${projects.id} and i.confidential and i.state = 'opened' and (i.author_id = ${user} or i.assignee_id = ${user})) end`
+  where i.project_id = ${projects.id} and i.confidential and i.state = 'opened' and (i.author_id = ${user} or ${user} = any(i.assignee_ids))) end`
 
 const pull = sql<ProjectRecord['pull']>`case when ${projects.mirror} then (select jsonb_build_object('user_id', m.user_id,
   'trigger_builds', m.trigger_builds, 'only_protected_branches', m.only_protected_branches, 'overwrites_diverged', m.overwrites_diverged)

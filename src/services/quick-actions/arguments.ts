@@ -4,11 +4,11 @@ import { findMergeRequestFor } from '../../access/merge-requests.js'
 import { fullPathOf } from '../../access/rules.js'
 import { users } from '../../db/schema/index.js'
 import { type IssueReference, referencesIn } from '../../rules/references.js'
-import { firstAssignable as firstForIssue } from '../issuables/issues/attributes.js'
+import { assignableAmong as assignableToIssue } from '../issuables/issues/attributes.js'
 import { loadIssue } from '../issuables/issues/list.js'
 import { findLabelIds } from '../issuables/labels.js'
 import { loadMergeRequest } from '../issuables/merge-requests/reading/load.js'
-import { firstAssignable as firstForRequest } from '../issuables/merge-requests/writing/attributes.js'
+import { assignableAmong as assignableToRequest } from '../issuables/merge-requests/writing/attributes.js'
 import { findMilestoneNamed } from '../issuables/milestones.js'
 import type { Acting } from './target.js'
 
@@ -24,25 +24,31 @@ const namesIn = (argument: string): string[] =>
     .filter((name) => name !== '')
     .slice(0, MAX_NAMES)
 
-interface Person {
+export interface Person {
   id: number
   username: string
 }
 
-/** The first of the users named, `me` among them, who can be assigned; null if there is none. */
-export async function assignableUser({ ctx, caller, target }: Acting, argument: string): Promise<Person | null> {
+/** The users named, `me` among them, in the order of their names. */
+export async function namedUsers({ ctx, caller }: Acting, argument: string): Promise<Person[]> {
   const names = namesIn(argument).map((name) => (name.toLowerCase() === 'me' ? caller.user.username : name).toLowerCase())
-  if (names.length === 0) return null
+  if (names.length === 0) return []
   const { id, username } = users
   const found = await ctx.db.write
     .select({ id, username })
     .from(users)
     .where(inArray(sql`lower(${username})`, names))
-  const people = names.flatMap((name) => found.find((each) => each.username.toLowerCase() === name) ?? [])
-  const firstAssignable = target.type === 'Issue' ? firstForIssue : firstForRequest
+  return [...new Set(names)].flatMap((name) => found.find((each) => each.username.toLowerCase() === name) ?? [])
+}
+
+/** Those of them who can be assigned. */
+export async function assignableUsers(acting: Acting, argument: string): Promise<Person[]> {
+  const { ctx, target } = acting
+  const people = await namedUsers(acting, argument)
+  const assignableAmong = target.type === 'Issue' ? assignableToIssue : assignableToRequest
   const ids = people.map((each) => each.id)
-  const first = await firstAssignable(ctx.db.write, target.project, ids)
-  return people.find((each) => each.id === first) ?? null
+  const assignable = await assignableAmong(ctx.db.write, target.project, ids)
+  return people.filter((each) => assignable.includes(each.id))
 }
 
 export interface NamedLabel {

@@ -2,11 +2,9 @@ import { isDraft, withoutDraftMark } from '../../rules/draft.js'
 import { parseDueDate } from '../../rules/due-date.js'
 import { lengthOf } from '../../rules/path.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { assignableUser, metadataOf, type NamedLabel, namedLabels, namedMilestone } from './arguments.js'
-import { type Acting, type Attributes, type CommandDefinition, type Effect, manages, nounOf, rowOf, updates } from './target.js'
-
-/** An effect on one attribute, which `commands_changes` shows by its name. */
-const set = (attributes: Attributes, message: string): Effect => ({ shown: { ...attributes }, attributes, message })
+import { metadataOf, type NamedLabel, namedLabels, namedMilestone } from './arguments.js'
+import { PEOPLE_COMMANDS } from './people.js'
+import { type Acting, type CommandDefinition, type Effect, manages, nounOf, rowOf, set, updates } from './target.js'
 
 const MAX_TITLE = 255
 
@@ -64,39 +62,7 @@ export const ATTRIBUTE_COMMANDS: CommandDefinition[] = [
     may: updates,
     plan: async (_, title) => retitle(title, `Changed the title to "${title}".`),
   },
-  {
-    names: ['assign'],
-    argument: 'required',
-    may: manages,
-    async plan(acting, argument) {
-      const user = await assignableUser(acting, argument)
-      return user ? set({ assignee_ids: [user.id] }, `Assigned @${user.username}.`) : 'Failed to assign a user because no user was found.'
-    },
-  },
-  {
-    names: ['unassign', 'remove_assignee'],
-    existing: true,
-    may: (target) => rowOf(target)?.assignee_id !== null && manages(target),
-    plan: async () => set({ assignee_ids: [] }, 'Removed the assignee.'),
-  },
-  {
-    names: ['assign_reviewer', 'reviewer', 'request_review'],
-    on: 'MergeRequest',
-    argument: 'required',
-    may: manages,
-    async plan(acting, argument) {
-      const user = await assignableUser(acting, argument)
-      if (!user) return 'Failed to assign a reviewer because no user was found.'
-      return set({ reviewer_ids: [user.id] }, `Assigned @${user.username} as reviewer.`)
-    },
-  },
-  {
-    names: ['unassign_reviewer', 'remove_reviewer'],
-    on: 'MergeRequest',
-    existing: true,
-    may: (target) => target.request?.request.reviewer_id !== null && manages(target),
-    plan: async () => set({ reviewer_ids: [] }, 'Removed the reviewer.'),
-  },
+  ...PEOPLE_COMMANDS,
   aboutLabels(['label', 'labels'], (labels) => ({
     shown: { add_label_ids: idsOf(labels) },
     attributes: { add_labels: titlesOf(labels) },

@@ -54,6 +54,7 @@ export const withAttributes = (before: Attributes, added: Attributes): Attribute
   ...before,
   ...added,
   ...(added.add_labels && { add_labels: [...(before.add_labels ?? []), ...added.add_labels] }),
+  ...(added.review_again && { review_again: [...(before.review_again ?? []), ...added.review_again] }),
   ...(added.remove_labels && { remove_labels: [...(before.remove_labels ?? []), ...added.remove_labels] }),
 })
 

@@ -80,6 +80,9 @@ export type Effect = {
   | { act(target: Target): Promise<string | null>; last?: boolean }
 )
 
+/** An effect on one attribute, which `commands_changes` shows by its name. */
+export const set = (attributes: Attributes, message: string): Effect => ({ shown: { ...attributes }, attributes, message })
+
 /** A command: what it is called, when it may be used, and what it does. */
 export interface CommandDefinition {
   /** The name for messages, and others. */

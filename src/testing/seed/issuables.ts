@@ -39,7 +39,7 @@ async function seedIssue(
   const { iid } = made.issue
   const applied = {
     labels: made.labels.length > 0,
-    assigned: made.assignee !== null,
+    assigned: made.assignees.length > 0,
     milestone: made.milestone !== null,
     due: made.issue.due_date !== null,
   }

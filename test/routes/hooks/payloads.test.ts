@@ -369,6 +369,30 @@ describe('a merge request (HK-18)', () => {
     expect(r.at(path).map((got) => got.body.object_attributes.action)).toEqual(['open', 'update', 'update', 'merge'])
   })
 
+  it('names all assignees and reviewers, before and after (HK-18, MR-620)', async () => {
+    const { creator, project, path } = await hooked({ push_events: false })
+    const [ann, ben] = [await aUser(t.ctx), await aUser(t.ctx)]
+    for (const { id } of [ann, ben]) await t.api('post', `${project.path}/members`, creator).send({ user_id: id, access_level: 30 }).expect(201)
+    const request = await aMergeRequest(t, { project, sent: { assignee_ids: [ann.id], reviewer_ids: [ann.id] } })
+    expect((await r.next(path)).body.assignees).toEqual([person(ann)])
+    await t
+      .api('put', request.path, creator)
+      .send({ assignee_ids: [ben.id, ann.id], reviewer_ids: [ann.id, ben.id] })
+      .expect(200)
+    const { body } = await r.next(path, (got) => got.body.changes.reviewers)
+    expect(body).toMatchObject({
+      object_attributes: { assignee_id: ben.id, assignee_ids: [ben.id, ann.id], reviewer_ids: [ann.id, ben.id], assignee: person(ben) },
+      assignees: [person(ben), person(ann)],
+      reviewers: [person(ann), person(ben)],
+    })
+    const { updated_at: _, ...changes } = body.changes
+    expect(changes).toEqual({
+      assignee_id: { previous: ann.id, current: ben.id },
+      assignees: { previous: [person(ann)], current: [person(ben), person(ann)] },
+      reviewers: { previous: [person(ann)], current: [person(ann), person(ben)] },
+    })
+  })
+
   it('is sent for an approval and for one that is taken back, and names the reviewer (MR-110)', async () => {
     const { creator, project, path } = await hooked({ push_events: false })
     const reviewer = await aUser(t.ctx)

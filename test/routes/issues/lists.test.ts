@@ -338,13 +338,13 @@ describe('who sees which issue', () => {
             .expect(201)
       for (let iid = 1; iid <= 5; iid++) {
         const now = new Date()
-        const assignee_id = chance(0.5) ? pick(ordinary).id : null
+        const assignee_ids = chance(0.5) ? [pick(ordinary).id, pick(ordinary).id] : []
         await t.ctx.db.write.insert(issues).values({
           project_id: project.id,
           iid,
           title: `issue ${iid}`,
           author_id: pick(ordinary).id,
-          assignee_id,
+          assignee_ids,
           confidential: chance(0.6),
           created_at: now,
           updated_at: now,

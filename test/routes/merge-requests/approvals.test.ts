@@ -32,14 +32,14 @@ async function aPlace() {
 }
 
 describe('a reviewer', () => {
-  it('is given when a merge request is created and updated, and is in every answer: the first who can be, as with assignees (MR-100, MR-101)', async () => {
+  it('is given when a merge request is created and updated, and is in every answer: those who can be, as with assignees (MR-100, MR-101)', async () => {
     const { ann, ben, project, owner } = await aPlace()
     const guest = await aUser(t.ctx)
     const hidden = await aProject(t.ctx, { creator: owner, developer: ann, guest, files: { a: 'a' } })
     const request = await aMergeRequest(t, { project, sent: { reviewer_ids: [ann.id, ben.id] } })
     const reviewers = async () => names((await showRequest(t, request)).reviewers)
     const set = async (reviewer_ids: unknown) => names((await put(request.path, owner, { reviewer_ids }).expect(200)).body.reviewers)
-    expect(await reviewers()).toEqual([ann.username])
+    expect(await reviewers()).toEqual([ann.username, ben.username])
     const ofList = (await get(`${project.path}/merge_requests`, owner)).find(({ id }: { id: number }) => id === request.id)
     expect(ofList.reviewers).toEqual((await showRequest(t, request)).reviewers)
     expect(await set([ben.id])).toEqual([ben.username])

@@ -348,12 +348,12 @@ describe('who reads a merge request', () => {
 
   it('1.10: a guest of a private project reads what they are the author or the assignee of', async () => {
     const { project, as } = await aPlace({ visibility: 'private' })
-    for (const [i, column] of (['author_id', 'assignee_id'] as const).entries()) {
+    for (const [i, column] of (['author_id', 'assignee_ids'] as const).entries()) {
       const { body } = await create(project, as.owner, { target_branch: column }).expect(201)
       await on(project, i + 1, as.guest).expect(403, { message: '403 Forbidden' })
       await t.ctx.db.write
         .update(mergeRequests)
-        .set({ [column]: as.guest.id })
+        .set(column === 'author_id' ? { author_id: as.guest.id } : { assignee_ids: [as.guest.id] })
         .where(eq(mergeRequests.id, body.id))
       await on(project, i + 1, as.guest).expect(200)
     }

@@ -59,7 +59,7 @@ describe('GET /projects/:id/merge_requests', () => {
     await stamp(one.id, at('2020-01-01'))
     await stamp(two.id, { ...at('2020-01-02'), state: 'closed' })
     await stamp(three.id, { ...at('2020-01-03'), state: 'merged' })
-    await stamp(four.id, { ...at('2020-01-04'), reviewer_id: as.owner.id })
+    await stamp(four.id, { ...at('2020-01-04'), reviewer_ids: [as.owner.id] })
     await stamp(gone.id, { deleted_at: new Date() })
     const now = new Date()
     const award = { project_id: project.id, awardable_type: 'MergeRequest' as const, created_at: now, updated_at: now }
@@ -400,7 +400,7 @@ describe('GET /merge_requests and GET /groups/:id/merge_requests', () => {
     await aRequest(here, { title: 'here' })
     await aRequest(there, { title: 'there' })
     const own = await aRequest(there, { title: 'tied' })
-    await stamp(own.id, { assignee_id: guest.id })
+    await stamp(own.id, { assignee_ids: [creator.id, guest.id] })
     const at = async (path: string, caller: TestUser, query = '') =>
       (await t.api('get', `${path}/merge_requests?sort=asc${query}`, caller).expect(200)).body.map(({ title }: { title: string }) => title)
     expect(await at(group.path, creator)).toEqual(['here', 'there', 'tied'])
@@ -466,7 +466,7 @@ describe('who sees which merge request', () => {
           iid,
           title: `request ${iid}`,
           author_id: pick(ordinary).id,
-          assignee_id: chance(0.5) ? pick(ordinary).id : null,
+          assignee_ids: chance(0.5) ? [pick(ordinary).id, pick(ordinary).id] : [],
           merge_status: 'cannot_be_merged',
           deleted_at: chance(0.2) ? now : null,
           created_at: now,

@@ -50,7 +50,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
   it('the author and the assignee change what they may, and what they may not is left out (MR-41, MR-25, MR-44)', async () => {
     const here = await aPlace()
     const { as } = here
-    await stamp(here.id, { author_id: as.stranger.id, assignee_id: as.guest.id })
+    await stamp(here.id, { author_id: as.stranger.id, assignee_ids: [as.owner.id, as.guest.id] })
     for (const who of [as.stranger, as.guest]) {
       const { body } = await put(here, who, {
         title: `By ${who.username}`,
@@ -64,7 +64,8 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
       expect(body).toMatchObject({
         title: `By ${who.username}`,
         labels: [],
-        assignee: { id: as.guest.id },
+        assignee: { id: as.owner.id },
+        assignees: [{ id: as.owner.id }, { id: as.guest.id }],
         discussion_locked: null,
         squash: true,
         force_remove_source_branch: true,

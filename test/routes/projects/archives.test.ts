@@ -61,7 +61,7 @@ async function aRichProject(t: TestApp, { olga, peter }: People): Promise<TestPr
     description: `see ${markdown} @peter`,
     labels: 'bug,of the group',
     milestone_id: stone.id,
-    assignee_ids: [peter.id],
+    assignee_ids: [peter.id, olga.id],
   }
   await say(t, `${p}/issues`, first, olga)
   await say(t, `${p}/issues`, { title: 'Secret', confidential: true, milestone_id: groupStone.id }, peter)
@@ -71,7 +71,7 @@ async function aRichProject(t: TestApp, { olga, peter }: People): Promise<TestPr
   await say(t, `${p}/issues/1/time_estimate`, { duration: '2h' }, olga).catch(() => undefined)
   const edit = [{ action: 'update', file_path: 'a.txt', content: 'one\n2\nthree\n' }]
   await say(t, `${p}/repository/commits`, { branch: 'work', start_branch: 'main', commit_message: 'Edit', actions: edit }, olga)
-  const sent = { description: 'Closes #1', reviewer_ids: [peter.id] }
+  const sent = { description: 'Closes #1', reviewer_ids: [olga.id, peter.id], assignee_ids: [peter.id, olga.id] }
   const request = await aMergeRequest(t, { project: made, source: 'work', files: null, sent })
   await aCommit(t.ctx, made, { 'b.txt': 'b' }, { branch: 'work' })
   await t.ctx.jobs.drain()
@@ -224,7 +224,7 @@ describe('the archive of a project', () => {
     await there.ctx.jobs.drain()
     const path = `/projects/${body.id}`
     const [issue] = (await there.api('get', `${path}/issues?iids[]=1`, to.admin).expect(200)).body
-    expect([issue.author.username, issue.assignees, issue.upvotes]).toEqual(['olga', [], 0])
+    expect([issue.author.username, issue.assignees.map((one: { username: string }) => one.username), issue.upvotes]).toEqual(['olga', ['olga'], 0])
     const notes = (await there.api('get', `${path}/issues/1/notes`, to.admin).expect(200)).body
     expect(notes.find((note: { body: string }) => note.body === 'A note on #2').author.username).toBe('ghost')
     expect((await there.api('get', `${path}/merge_requests/1/approvals`, to.admin).expect(200)).body.approved_by).toEqual([])
@@ -261,6 +261,16 @@ describe('the archive of a project', () => {
     await here.api('put', '/application/settings', from.admin).send({ project_export_enabled: true }).expect(200)
   })
 })
+
+type Row = Record<string, unknown>
+
+/** The rows of a file of an archive. */
+const rowsOf = (data: Buffer): Row[] =>
+  data
+    .toString()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
 
 /** Rewrites the files of an archive. */
 async function changed(archive: Buffer, change: (name: string, data: Buffer) => Buffer | null, more: Record<string, Buffer> = {}): Promise<Buffer> {
@@ -331,6 +341,30 @@ it('an import that was tried in vain says so, and keeps no archive (EX-7)', asyn
   expect(await readdir(join(there.dataDir, 'imports'))).toEqual([])
 })
 
+describe('the archive of an earlier version', () => {
+  it('had one assignee and one reviewer, who are the only ones here (MR-620)', async () => {
+    const first = (ids: unknown) => (ids as number[])[0] ?? null
+    const archive = await changed(await archiveOf(here, project, from.olga), (name, data) => {
+      if (name !== 'rows/issues.jsonl' && name !== 'rows/merge_requests.jsonl') return data
+      const rows = rowsOf(data).map(({ assignee_ids, reviewer_ids, reviews_requested_at, ...row }) => ({
+        ...row,
+        assignee_id: first(assignee_ids),
+        ...(name.includes('merge') && { reviewer_id: first(reviewer_ids), review_requested_at: '2020-01-02T03:04:05.678Z' }),
+      }))
+      return Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+    })
+    const { body } = await there.api('post', '/projects/import', to.admin).field({ path: 'earlier' }).attach('file', archive, 'x.tar.gz').expect(201)
+    await there.ctx.jobs.drain()
+    const get = async (path: string) => (await there.api('get', `/projects/${body.id}${path}`, to.admin).expect(200)).body
+    expect(await get('/import')).toMatchObject({ import_status: 'finished', import_error: null })
+    const names = (people: { username: string }[]) => people.map(({ username }) => username)
+    expect([names((await get('/issues/1')).assignees), names((await get('/issues/2')).assignees)]).toEqual([['peter'], []])
+    expect(names((await get('/merge_requests/1')).assignees)).toEqual(['peter'])
+    expect((await get('/merge_requests/1/reviewers'))[0]).toMatchObject({ user: { username: 'olga' }, created_at: '2020-01-02T03:04:05.678Z' })
+    await there.api('delete', `/projects/${body.id}`, to.admin).expect(202)
+  })
+})
+
 describe('an archive that somebody has changed', () => {
   it('gives the project nothing that its importer could not (EX-67)', async () => {
     const { olga, peter, admin } = to
@@ -343,13 +377,6 @@ describe('an archive that somebody has changed', () => {
     expect(await lfsClient(there).upload(kept.fullPath, olga, secret)).toEqual([200, 200])
     await there.api('put', kept.path, olga).attach('avatar', PNG, 'a.png').expect(200)
     const image = (await there.api('get', kept.path, olga).expect(200)).body.avatar_url.split('/').slice(-3).join('/')
-    const rowsOf = (data: Buffer) =>
-      data
-        .toString()
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line))
-    type Row = Record<string, unknown>
     const ofGroup = (row?: Row) => ({ ...row, id: 990_001, project_id: null, namespace_id: group.id })
     const evil = { description_html: '<img src=x onerror=alert(1)>' }
     const changes: Record<string, (rows: Row[]) => Row[]> = {

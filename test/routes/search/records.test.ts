@@ -312,7 +312,10 @@ describe('merge requests (S-9, S-19)', () => {
     const request = await aMergeRequest(t, { project, title: 'private puffin' })
     expect(await ids(`${project.path}/search`, 'merge_requests', 'puffin', reporter)).toEqual([request.id])
     for (const path of ['/search', `${project.path}/search`]) expect(await ids(path, 'merge_requests', 'puffin', guest)).toEqual([])
-    await t.ctx.db.write.update(mergeRequests).set({ assignee_id: guest.id }).where(eq(mergeRequests.id, request.id))
+    await t.ctx.db.write
+      .update(mergeRequests)
+      .set({ assignee_ids: [guest.id] })
+      .where(eq(mergeRequests.id, request.id))
     for (const path of ['/search', `${project.path}/search`]) expect(await ids(path, 'merge_requests', 'puffin', guest)).toEqual([request.id])
   })
 

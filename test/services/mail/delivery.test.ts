@@ -98,12 +98,12 @@ describe('an event for very many people (ML-9)', () => {
       id,
       sha: null,
       note: null,
-      former: null,
+      people: [],
       labels: [],
       verdict: 'commented',
       notes: [],
     } as const
-    const people = await recipientsOf(t.ctx, { notification: { ...notification, labels: [], notes: [] }, newMentions: [] })
+    const people = await recipientsOf(t.ctx, { notification: { ...notification, labels: [], notes: [], people: [] }, newMentions: [] })
     expect(people).toHaveLength(1_000)
     expect(people.slice(0, 3)).toMatchObject([
       { user: assignee.id, reason: 'assigned' },

@@ -219,6 +219,34 @@ describe('changes', () => {
     expect(await events(first)).toEqual(['change_reviewer_merge_request custom'])
   })
 
+  it('of several name them all, and go to those who came or went (ML-620)', async () => {
+    const [author, first, second, third] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [first, second, third], files: { 'a.txt': 'a\n' } })
+    for (const who of [first, second, third]) await level(who, { level: 'mention' })
+    const both = [first.id, second.id]
+    const { path } = await aMergeRequest(t, { project, sent: { reviewer_ids: both, assignee_ids: both } })
+    const [made] = await box.to(second.email)
+    expect(made?.text).toMatch(new RegExp(`Assignees: ${first.name}, ${second.name}\n+Reviewers: ${first.name}, ${second.name}`))
+    await events(first)
+    for (const [field, event] of [
+      ['reviewer_ids', 'change_reviewer_merge_request review_requested'],
+      ['assignee_ids', 'reassign_merge_request assigned'],
+    ] as const) {
+      await t
+        .api('put', path, author)
+        .send({ [field]: [third.id, second.id] })
+        .expect(200)
+      expect([await events(first), await events(second), await events(third)]).toEqual([[event], [], [event]])
+    }
+    const issue = await anIssue(project, author, { assignee_ids: both })
+    expect([await events(first), await events(second)]).toEqual([['new_issue assigned'], ['new_issue assigned']])
+    await t
+      .api('put', `${project.path}/issues/${issue.iid}`, author)
+      .send({ assignee_ids: [first.id] })
+      .expect(200)
+    expect([await events(first), await events(second)]).toEqual([[], ['reassign_issue assigned']])
+  })
+
   it('of approvals go to those who take part (ML-30)', async () => {
     const [author, approver, watcher, other] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: author, developer: [approver, watcher, other], files: { 'a.txt': 'a\n' } })

@@ -190,18 +190,18 @@ describe('commands on issues and merge requests', () => {
     expect((await get(`${place.project.path}/labels`, owner)).map(({ name }: { name: string }) => name)).toEqual(['bug', 'two words'])
   })
 
-  it('set people, the first who can be assigned, and `me` (QA-6)', async () => {
+  it('set people, those who can be assigned, and `me` (QA-6)', async () => {
     const place = await aPlace()
     const { project, owner, ann } = place
     const stranger = await aUser(t.ctx)
     const issue = await anIssue(place, { confidential: true })
     expect(await command(issue.path, owner, `/assign @no-such-user, @${ann.username.toUpperCase()} @${stranger.username}`)).toEqual({
-      commands_changes: { assignee_ids: [ann.id] },
-      summary: [`Assigned @${ann.username}.`],
+      commands_changes: { assignee_ids: [ann.id, stranger.id] },
+      summary: [`Assigned @${ann.username} and @${stranger.username}.`],
     })
     expect((await command(issue.path, owner, '/assign @no-such-user')).summary).toEqual(['Failed to assign a user because no user was found.'])
     expect((await get(issue.path, owner)).assignee.id).toBe(ann.id)
-    expect((await command(issue.path, ann, '/assign me')).commands_changes).toEqual({ assignee_ids: [ann.id] })
+    expect((await command(issue.path, ann, '/assign me')).commands_changes).toEqual({ assignee_ids: [ann.id, stranger.id] })
     expect((await command(issue.path, owner, '/unassign')).commands_changes).toEqual({ assignee_ids: [] })
     expect((await get(issue.path, owner)).assignee).toBeNull()
     const request = await aMergeRequest(t, { project })

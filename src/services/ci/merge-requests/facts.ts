@@ -60,7 +60,10 @@ async function factsOf(ctx: Pick<Context, 'db' | 'links'>, id: number, sha: stri
       request: mergeRequests,
       path: pathOf(namespaces, projects),
       source_path: pathOf(sourceNamespaces, sourceProjects),
-      assignee: users.username,
+      assignees: sql<
+        string | null
+      >`(select string_agg(u.username, ',' order by p.place) from unnest(${mergeRequests.assignee_ids}) with ordinality as p (id, place)
+        join ${users} u on u.id = p.id)`,
       milestone: milestones.title,
       labels: sql<string[]>`(select coalesce(json_agg(l.title order by l.title), '[]') from ${mergeRequestLabels} ml
         join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`,
@@ -71,7 +74,6 @@ async function factsOf(ctx: Pick<Context, 'db' | 'links'>, id: number, sha: stri
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(sourceProjects, eq(sourceProjects.id, mergeRequests.source_project_id))
     .leftJoin(sourceNamespaces, eq(sourceNamespaces.id, sourceProjects.namespace_id))
-    .leftJoin(users, eq(users.id, mergeRequests.assignee_id))
     .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))
     .leftJoin(mergeRequestVersions, and(eq(mergeRequestVersions.merge_request_id, mergeRequests.id), eq(mergeRequestVersions.head_commit_sha, sha)))
     .where(eq(mergeRequests.id, id))
@@ -93,7 +95,7 @@ async function factsOf(ctx: Pick<Context, 'db' | 'links'>, id: number, sha: stri
     CI_MERGE_REQUEST_TARGET_BRANCH_SHA: '',
     CI_MERGE_REQUEST_TARGET_BRANCH_NAME: request.target_branch,
     CI_MERGE_REQUEST_TITLE: request.title,
-    CI_MERGE_REQUEST_ASSIGNEES: row.assignee,
+    CI_MERGE_REQUEST_ASSIGNEES: row.assignees,
     CI_MERGE_REQUEST_MILESTONE: row.milestone,
     CI_MERGE_REQUEST_LABELS: row.labels.length > 0 ? row.labels.join(',') : null,
     CI_MERGE_REQUEST_DIFF_ID: version && String(version.id),

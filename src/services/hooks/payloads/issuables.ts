@@ -2,9 +2,9 @@ import { inArray, sql } from 'drizzle-orm'
 import { issueLabels, labels, mergeRequestLabels, type RowImage } from '../../../db/schema/index.js'
 import { isDraft } from '../../../rules/draft.js'
 import { humanDuration } from '../../../rules/duration.js'
-import type { HookChange } from '../../outbox/changes.js'
+import { type HookChange, idsIn } from '../../outbox/changes.js'
 import type { WebhookEvent } from '../event.js'
-import { labelObject, type PayloadData, type ProjectData, projectObject, repositoryObject, stamp, userById } from '../payload-data.js'
+import { labelObject, type PayloadData, type ProjectData, projectObject, repositoryObject, stamp, userById, usersById } from '../payload-data.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 /** The outbox source and table of the labels of each kind of issuable. */
@@ -21,7 +21,6 @@ const WATCHED_COLUMNS: Record<IssuableKind, readonly string[]> = {
     'title',
     'description',
     'state',
-    'assignee_id',
     'milestone_id',
     'confidential',
     'due_date',
@@ -30,17 +29,7 @@ const WATCHED_COLUMNS: Record<IssuableKind, readonly string[]> = {
     'total_time_spent',
     'moved_to_id',
   ],
-  merge_requests: [
-    'title',
-    'description',
-    'state',
-    'assignee_id',
-    'milestone_id',
-    'target_branch',
-    'discussion_locked',
-    'time_estimate',
-    'total_time_spent',
-  ],
+  merge_requests: ['title', 'description', 'state', 'milestone_id', 'target_branch', 'discussion_locked', 'time_estimate', 'total_time_spent'],
 }
 
 /** The change of one issuable in one transaction. */
@@ -107,7 +96,13 @@ async function labelsBefore({ ctx }: PayloadData, now: RowImage[], { added, remo
   return [...now.filter(({ id }) => !added.includes(Number(id))), ...removedLabels.map(({ image }) => image)]
 }
 
-const people = async (data: PayloadData, id: unknown) => [await userById(data, id)].filter((user) => user !== null)
+/** The fields with people, and the columns with their ids. */
+const PEOPLE = [
+  ['assignees', 'assignee_ids'],
+  ['reviewers', 'reviewer_ids'],
+] as const
+
+const firstAssignee = (row: RowImage): number | null => idsIn(row['assignee_ids'])[0] ?? null
 
 type Change = { previous: unknown; current: unknown }
 
@@ -119,10 +114,12 @@ async function changesOf(data: PayloadData, kind: IssuableKind, changed: Issuabl
   for (const name of WATCHED_COLUMNS[kind]) if (before[name] !== after[name]) changes[name] = { previous: before[name], current: after[name] }
   if (before['updated_at'] !== after['updated_at'])
     changes['updated_at'] = { previous: stamp(before['updated_at']), current: stamp(after['updated_at']) }
-  if (changes['assignee_id'])
-    changes['assignees'] = { previous: await people(data, before['assignee_id']), current: await people(data, after['assignee_id']) }
-  if (before['reviewer_id'] !== after['reviewer_id'])
-    changes['reviewers'] = { previous: await people(data, before['reviewer_id']), current: await people(data, after['reviewer_id']) }
+  const [formerly, now] = [firstAssignee(before), firstAssignee(after)]
+  if (formerly !== now) changes['assignee_id'] = { previous: formerly, current: now }
+  for (const [name, column] of PEOPLE) {
+    const [previous, current] = [idsIn(before[column]), idsIn(after[column])]
+    if (String(previous) !== String(current)) changes[name] = { previous: await usersById(data, previous), current: await usersById(data, current) }
+  }
   if (added.length + removed.length > 0)
     changes['labels'] = { previous: (await labelsBefore(data, labelRows, changed)).map(labelObject), current: labelRows.map(labelObject) }
   return changes
@@ -160,8 +157,8 @@ export const issueAttributes = ({ ctx: { links } }: PayloadData, { fullPath }: P
   description: issue['description'],
   state: issue['state'],
   author_id: issue['author_id'],
-  assignee_ids: issue['assignee_id'] === null ? [] : [issue['assignee_id']],
-  assignee_id: issue['assignee_id'],
+  assignee_ids: idsIn(issue['assignee_ids']),
+  assignee_id: firstAssignee(issue),
   milestone_id: issue['milestone_id'],
   project_id: issue['project_id'],
   confidential: issue['confidential'],
@@ -193,8 +190,9 @@ export async function requestAttributes(data: PayloadData, target: ProjectData, 
     source_project_id: request['original_source_project_id'],
     target_project_id: request['project_id'],
     author_id: request['author_id'],
-    assignee_id: request['assignee_id'],
-    reviewer_ids: typeof request['reviewer_id'] === 'number' ? [request['reviewer_id']] : [],
+    assignee_id: firstAssignee(request),
+    assignee_ids: idsIn(request['assignee_ids']),
+    reviewer_ids: idsIn(request['reviewer_ids']),
     milestone_id: request['milestone_id'],
     merge_status: request['merge_status'],
     merge_commit_sha: request['merge_commit_sha'],
@@ -217,7 +215,7 @@ export async function requestAttributes(data: PayloadData, target: ProjectData, 
     source: source && projectObject(data, source),
     target: projectObject(data, target),
     last_commit: head && commitObject(data, target, head),
-    assignee: await userById(data, request['assignee_id']),
+    assignee: await userById(data, firstAssignee(request)),
   }
 }
 
@@ -259,8 +257,8 @@ async function issuableOf(data: PayloadData, kind: IssuableKind, project: Projec
   const moved = kind === 'merge_requests' && before !== null && before['sha'] !== null && before['sha'] !== after['sha']
   if (before && !moved && !changed.approval && Object.keys(changes).every((name) => name === 'updated_at')) return []
   const confidential = kind === 'issues' && after['confidential'] === true
-  const assignee = await userById(data, after['assignee_id'])
-  const reviewers = await people(data, after['reviewer_id'])
+  const assignees = await usersById(data, idsIn(after['assignee_ids']))
+  const reviewers = await usersById(data, idsIn(after['reviewer_ids']))
   const type = kind === 'issues' ? 'issue' : 'merge_request'
   const body = {
     object_kind: type,
@@ -269,7 +267,7 @@ async function issuableOf(data: PayloadData, kind: IssuableKind, project: Projec
     project: projectObject(data, project),
     object_attributes: { ...attributes, ...editColumns(changes, after, actor), action: actionOf(changed), ...(moved && { oldrev: before['sha'] }) },
     labels: labelRows.map(labelObject),
-    ...(assignee && { assignees: [assignee] }),
+    ...(assignees.length > 0 && { assignees }),
     ...(reviewers.length > 0 && { reviewers }),
     changes,
     repository: repositoryObject(data, project),

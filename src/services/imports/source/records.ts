@@ -177,9 +177,7 @@ interface IssuableRecord extends Times {
   title: string
   description: string
   author: Person | null
-  assignee: Person | null
-  /** The number of further assignees; only one is imported. */
-  more_assignees: number
+  assignees: Person[]
   labels: string[]
   /** The milestone's key. */
   milestone: string | null
@@ -211,7 +209,7 @@ export interface MergeRequestRecord extends IssuableRecord {
   merge_commit_sha: string | null
   merged_at: Date | null
   merged_by: Person | null
-  reviewer: Person | null
+  reviewers: Person[]
   squash: boolean
   force_remove_source_branch: boolean
   should_remove_source_branch: boolean | null

@@ -289,8 +289,7 @@ function sharedOf({ id: key, assignee, assignees, milestone, discussion_locked, 
   const all = assignees?.length ? assignees : assignee ? [assignee] : []
   return {
     key,
-    assignee: all[0] ?? null,
-    more_assignees: Math.max(all.length - 1, 0),
+    assignees: all,
     milestone: milestone?.id ?? null,
     discussion_locked: discussion_locked ?? null,
     time_estimate: time_stats?.time_estimate ?? 0,
@@ -328,7 +327,7 @@ const mergeRequest = z
   .transform(({ id, assignees, reviewers, time_stats, source_project_id, should_remove_source_branch, state, merge_status, ...given }) => ({
     ...given,
     ...sharedOf({ id, assignees, time_stats, ...given }),
-    reviewer: reviewers?.[0] ?? null,
+    reviewers: reviewers ?? [],
     // locked: a merge is in progress
     state: state === 'locked' ? ('opened' as const) : state,
     source_project: source_project_id ?? null,

@@ -3,14 +3,14 @@ import type { IssueRelations } from '../../../access/can.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Transaction } from '../../../db/client.js'
 import { projects } from '../../../db/schema/index.js'
-import { firstPermitted } from '../readers.js'
+import { permittedAmong } from '../readers.js'
 import { readersAmong } from './readers.js'
 
-/** The first of these users who could see an issue of the project if it were assigned to them. */
-export const firstAssignable = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
-  firstPermitted(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
+/** Those of these users who could see an issue of the project if it were assigned to them. */
+export const assignableAmong = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: readonly number[]): Promise<number[]> =>
+  permittedAmong(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
 
-const UNRELATED: IssueRelations = { confidential: false, author_id: 0, assignee_id: null }
+const UNRELATED: IssueRelations = { confidential: false, author_id: 0, assignee_ids: [] }
 
 /** The columns that decide which of a project's counts of open issues includes an issue. */
 interface CountedIssue {

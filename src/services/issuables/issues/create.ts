@@ -16,7 +16,7 @@ import { splitTitles } from '../labels.js'
 import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../validation.js'
 import { descriptionColumns, type NewIssuable, textOf } from '../writing.js'
-import { firstAssignable } from './attributes.js'
+import { assignableAmong } from './attributes.js'
 import { countIssue, insertIssue } from './insert.js'
 import type { IssueRecord } from './list.js'
 import { readersAmong } from './readers.js'
@@ -106,7 +106,7 @@ async function prepare(ctx: Context, caller: SignedIn, subject: ProjectSubject, 
     chosenIid: chosenIid !== undefined,
     labels: labelsWanted(subject, titles),
     milestone: row.milestone_id !== null,
-    assignee: row.assignee_id !== null,
+    assignees: row.assignee_ids.length > 0,
     people: people.named.length > 0 || people.notified.length > 0,
     references: mentioned.length > 0,
     origin: origin !== undefined,
@@ -120,7 +120,7 @@ async function prepare(ctx: Context, caller: SignedIn, subject: ProjectSubject, 
     project: project.id,
     group: project.namespace_id,
     author: row.author_id,
-    assignee: row.assignee_id,
+    assignees: row.assignee_ids,
     milestone: row.milestone_id,
     iid: chosenIid,
     titles,
@@ -137,8 +137,8 @@ function labelsWanted(subject: ProjectSubject, titles: string[]): 'none' | 'know
 /** The columns of the new issue; attributes that the caller's role does not cover are ignored. */
 async function rowOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: Checked, now: Date) {
   const wanted: Partial<NewIssue> = subject.can('manage_issue') ? given : {}
-  const [assignee_id, milestone, description] = await Promise.all([
-    firstAssignable(ctx.db.write, subject, wanted.assignee_ids ?? []),
+  const [assignee_ids, milestone, description] = await Promise.all([
+    assignableAmong(ctx.db.write, subject, wanted.assignee_ids ?? []),
     wanted.milestone_id ? usableMilestone(ctx.db.write, subject, wanted.milestone_id) : null,
     descriptionColumns(ctx, given.description),
   ])
@@ -148,7 +148,7 @@ async function rowOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, gi
     title: given.title,
     ...description,
     author_id: caller.user.id,
-    assignee_id,
+    assignee_ids,
     milestone_id: milestone?.id ?? null,
     confidential: given.confidential ?? false,
     due_date: wanted.due_date ?? null,
@@ -160,7 +160,7 @@ async function rowOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, gi
 
 interface Ties {
   author_id: number
-  assignee_id: number | null
+  assignee_ids: number[]
   confidential: boolean
 }
 
@@ -172,7 +172,7 @@ async function mentionsAndTodos(ctx: Context, caller: SignedIn, { project }: Pro
   const names = await mentionedNames(ctx.cpu.slices, textOf(given))
   const { users: named, addressed } = await findMentionedUsers(caller, names, (candidates) => readersAmong(ctx.db.write, project, ties, candidates))
   const todos = [
-    ...(ties.assignee_id === null ? [] : [{ user: ties.assignee_id, action: 'assigned' }]),
+    ...ties.assignee_ids.map((user) => ({ user, action: 'assigned' })),
     ...named.map((user) => ({ user, action: addressed.has(user) ? 'directly_addressed' : 'mentioned' })),
   ].filter(({ user }) => user !== caller.user.id)
   return { named, notified: todos.map(({ user }) => user), actions: todos.map(({ action }) => action) }

@@ -1,5 +1,4 @@
 import { eq, sql } from 'drizzle-orm'
-import { alias } from 'drizzle-orm/pg-core'
 import { decoded } from '../../../db/decoded.js'
 import { READ_COLUMNS } from '../../../db/long-text.js'
 import {
@@ -19,7 +18,7 @@ import {
 import { setForTransaction } from '../../../db/sql/names.js'
 import { batchStatement } from '../../../db/statement.js'
 import { insertCrossReferences } from '../../activity/cross-references.js'
-import { userRefColumns } from '../../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns, userRefsIn } from '../../identity/user-ref.js'
 import { insertMissingLabels, selectLabelsByTitle } from '../labels.js'
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
@@ -34,7 +33,7 @@ interface Shape {
   /** Whether it has labels, and whether missing ones are created. */
   labels: 'none' | 'known' | 'created'
   milestone: boolean
-  assignee: boolean
+  assignees: boolean
   /** Whether people are mentioned or get todos. */
   people: boolean
   references: boolean
@@ -50,14 +49,12 @@ const nextIid = (chosenIid: boolean) => sql`insert into ${iidCounters} as c (pro
   values (${id('project')}, 'issue', ${chosenIid ? sql`${value('iid')}::integer` : sql`1`})
   on conflict (project_id, kind) do update set last = ${chosenIid ? sql`excluded.last where c.last < excluded.last` : sql`c.last + 1`} returning last`
 
-const INSERT_ISSUE = sql`insert into ${issues} (project_id, iid, title, description, task_count, task_completed_count, author_id, assignee_id,
+const INSERT_ISSUE = sql`insert into ${issues} (project_id, iid, title, description, task_count, task_completed_count, author_id, assignee_ids,
     milestone_id, confidential, due_date, discussion_locked, created_at, updated_at)
   select ${value('project')}, (select last from counter), ${value('title')}, ${value('description')}, ${value('task_count')}, ${value('task_completed_count')},
-    ${value('author')}, ${value('assignee')}, ${value('milestone')}, ${value('confidential')}, ${value('due_date')}, ${value('discussion_locked')}, ${value('created_at')}, ${value('created_at')}
+    ${value('author')}, ${ids('assignees')}, ${value('milestone')}, ${value('confidential')}, ${value('due_date')}, ${value('discussion_locked')}, ${value('created_at')}, ${value('created_at')}
   from (select ${setForTransaction('actor', sql`${value('author')}::text`)}) actor
   returning id, iid`
-
-const assignees = alias(users, 'assignee')
 
 /** Inserts an issue with everything it entails, and returns what its single view shows beside its own columns. */
 export const insertIssue = batchStatement('create an issue', (db, shape: Shape) => {
@@ -105,7 +102,7 @@ export const insertIssue = batchStatement('create an issue', (db, shape: Shape) 
       id: decoded(sql<number>`issue.id`, Number),
       iid: sql<number>`issue.iid`,
       author: userRefColumns(users),
-      assignee: userRefColumns(assignees),
+      assignees: shape.assignees ? userRefsIn(ids('assignees')) : sql<UserRefRecord[]>`'[]'::json`,
       milestone: READ_COLUMNS.milestones,
       milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
       labels:
@@ -113,7 +110,6 @@ export const insertIssue = batchStatement('create an issue', (db, shape: Shape) 
     })
     .from(users)
     .innerJoin(sql`issue`, sql`true`)
-    .leftJoin(assignees, shape.assignee ? eq(assignees.id, sql.placeholder('assignee')) : sql`false`)
     .leftJoin(milestones, shape.milestone ? eq(milestones.id, sql.placeholder('milestone')) : sql`false`)
     .where(eq(users.id, sql.placeholder('author')))
 })

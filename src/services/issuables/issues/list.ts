@@ -12,7 +12,7 @@ import { statement } from '../../../db/statement.js'
 import { dayOf } from '../../../lib/text/day.js'
 import { isSubscribed } from '../../activity/subscriptions.js'
 import type { Page } from '../../core/page.js'
-import { type UserRefRecord, userRefColumns } from '../../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns, userRefsIn } from '../../identity/user-ref.js'
 import type { IssuableFilter } from '../filters.js'
 import { type IssuableSource, listerOf } from '../list.js'
 
@@ -31,7 +31,7 @@ export interface IssueRecord {
   /** Full path of its project. */
   path: string
   author: UserRefRecord
-  assignee: UserRefRecord | null
+  assignees: UserRefRecord[]
   closed_by: UserRefRecord | null
   milestone: typeof milestones.$inferSelect | null
   /** Full path of the group that owns the milestone; null: the project owns it. */
@@ -42,7 +42,6 @@ export interface IssueRecord {
   subscribed?: boolean
 }
 
-const assignees = alias(users, 'assignee')
 const closers = alias(users, 'closer')
 
 const labelsOf = (what: SQL) =>
@@ -65,7 +64,7 @@ function issuesQuery<More extends Record<string, SQL>>(db: ReadDatabase, details
       issue: READ_COLUMNS.issues,
       path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
       author: userRefColumns(users),
-      assignee: userRefColumns(assignees),
+      assignees: userRefsIn(issues.assignee_ids),
       closed_by: userRefColumns(closers),
       milestone: READ_COLUMNS.milestones,
       milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
@@ -76,7 +75,6 @@ function issuesQuery<More extends Record<string, SQL>>(db: ReadDatabase, details
     .innerJoin(projects, eq(projects.id, issues.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .innerJoin(users, eq(users.id, issues.author_id))
-    .leftJoin(assignees, eq(assignees.id, issues.assignee_id))
     .leftJoin(closers, eq(closers.id, issues.closed_by_id))
     .leftJoin(milestones, eq(milestones.id, issues.milestone_id))
 }

@@ -29,7 +29,7 @@ import { nextIid } from '../../core/iids.js'
 import { actAs } from '../../outbox/acting.js'
 import { labelIdsOf } from '../labels.js'
 import { recordResourceEvents } from '../resource-events.js'
-import { firstAssignable, updateIssueCounts } from './attributes.js'
+import { assignableAmong, updateIssueCounts } from './attributes.js'
 import { moveLinks } from './links.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
@@ -64,7 +64,7 @@ async function insertCopy(ctx: Pick<Context, 'cpu' | 'now'>, tx: Transaction, ta
         closed_at: issue.closed_at,
         closed_by_id: issue.closed_by_id,
         author_id: issue.author_id,
-        assignee_id: issue.assignee_id === null ? null : await firstAssignable(tx, target, [issue.assignee_id]),
+        assignee_ids: await assignableAmong(tx, target, issue.assignee_ids),
         milestone_id: await milestoneWithSameTitle(tx, target, issue.milestone_id),
         confidential: issue.confidential,
         discussion_locked: issue.discussion_locked,

@@ -22,7 +22,7 @@ import {
   recordChange,
   textOf,
 } from '../writing.js'
-import { firstAssignable, updateIssueCounts } from './attributes.js'
+import { assignableAmong, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 import { readersAmong } from './readers.js'
 
@@ -142,7 +142,7 @@ async function changedColumns({ ctx, tx, caller, subject, given }: Omit<Change, 
 
 /** Attributes that need a role on the project (row 9 of section 5.1). */
 const memberColumns = async (tx: Transaction, subject: IssueSubject, given: IssueChanges): Promise<Partial<Issue>> => ({
-  ...(await changedAttributes(tx, subject, given, firstAssignable)),
+  ...(await changedAttributes(tx, subject, given, assignableAmong)),
   ...(given.due_date !== undefined && { due_date: given.due_date }),
 })
 

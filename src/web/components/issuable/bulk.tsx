@@ -8,7 +8,7 @@ import { fieldsOf } from '../../fields.js'
 import { queryOf } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { Field, FormFaults, FormTag, SelectField, Submit } from '../form.js'
-import { assigneeOf } from './choices.js'
+import { peopleOf } from './choices.js'
 
 /** The most issues or merge requests that are changed at once. */
 const MAX_CHANGED = 100
@@ -79,9 +79,9 @@ export const bulkUpdate = z.object({
   milestone_id: opt(str()),
 })
 
-/** The ids of the user that a field names; none for an empty list, undefined if it is blank. */
-export const peopleIn = async (ctx: Context, name: string | undefined): Promise<number[] | undefined> =>
-  name?.trim() ? assigneeOf(ctx, name.trim() === 'none' ? '' : name) : undefined
+/** The ids of the users that a field names; `[0]` for `none`, undefined if it is blank. */
+export const peopleIn = async (ctx: Context, names: string | undefined, field: string): Promise<number[] | undefined> =>
+  names?.trim() ? peopleOf(ctx, names.trim() === 'none' ? '' : names, field) : undefined
 
 const changing = z.object({ update: bulkUpdate })
 
@@ -94,7 +94,7 @@ interface Chosen {
 export async function changesIn(ctx: Context, kind: 'issue' | 'merge request', { iids, update }: Chosen) {
   if (iids.length === 0) throw invalidRecord({ base: [`needs at least one ${kind}: choose some.`] })
   const { state_event, add_labels, remove_labels, milestone_id } = update
-  const assignee_ids = await peopleIn(ctx, update.assignee_username)
+  const assignee_ids = await peopleIn(ctx, update.assignee_username, 'assignee_username')
   return {
     state_event,
     ...(add_labels?.length && { add_labels }),

@@ -1,18 +1,31 @@
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { invalidRecord } from '../../../failures.js'
-import { findUserByName } from '../../../services/identity/users.js'
+import { findUserIds } from '../../../services/identity/users.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
+import { MAX_PEOPLE, tooManyPeople } from '../../../services/issuables/readers.js'
 import { listProjectUsers } from '../../../services/projects/people.js'
 
-/** The id of the user with this name, as a list; none for an empty name. `field` has the fault of a name that no user has. */
-export async function assigneeOf(ctx: Context, username: string, field = 'assignee_username'): Promise<number[]> {
-  const name = username.trim().replace(/^@/, '')
-  if (name === '') return [0]
-  const user = await findUserByName(ctx, name)
-  if (!user) throw invalidRecord({ [field]: ['is not the name of a user'] })
-  return [user.id]
+/**
+ * The ids of the users whose names a text has, with spaces or commas between them; `[0]`, nobody, for an empty one.
+ * `field` has the fault of a name that no user has.
+ */
+export async function peopleOf(ctx: Context, text: string, field: string): Promise<number[]> {
+  const names = text
+    .split(/[\s,]/)
+    .map((name) => name.replace(/^@/, ''))
+    .filter((name) => name !== '')
+  if (names.length === 0) return [0]
+  if (names.length > MAX_PEOPLE) throw invalidRecord({ [field]: [tooManyPeople] })
+  const ids = await findUserIds(ctx, names)
+  const unknown = names.find((_, i) => ids[i] === null)
+  if (unknown !== undefined)
+    throw invalidRecord({ [field]: [names.length === 1 ? 'is not the name of a user' : `has ${unknown}, which is not the name of a user`] })
+  return ids.filter((id) => id !== null)
 }
+
+/** The names of users as such a text has them. */
+export const namesOf = (people: readonly { username: string }[]): string => people.map(({ username }) => username).join(' ')
 
 /** What an issue or merge request of a project can be given; the first hundred members. */
 export async function choicesFor(ctx: Context, subject: ProjectSubject) {

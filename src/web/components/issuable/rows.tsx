@@ -1,3 +1,4 @@
+import { listed } from '../../../lib/text/listed.js'
 import type { IssueRecord } from '../../../services/issuables/issues/list.js'
 import type { ColoredRequest } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { projectLinks } from '../../links.js'
@@ -5,7 +6,7 @@ import type { PageView } from '../../page.js'
 import { counted } from '../facts.js'
 import { Icon } from '../icon.js'
 import { Badge, Row, StateIcon } from '../list.js'
-import { Avatar } from '../people/avatar.js'
+import { Faces } from '../people/faces.js'
 import { Time } from '../time.js'
 import { Labels } from './labels.js'
 
@@ -15,24 +16,16 @@ interface Listed {
   withProject: boolean
 }
 
-const Assignee = ({ view, user }: { view: PageView; user: IssueRecord['assignee'] }) =>
-  user && (
-    <span title={`Assigned to ${user.name}`}>
-      <Avatar view={view} user={user} />
-      <span class="hidden">Assigned to {user.name}</span>
-    </span>
-  )
-
 /** An issue of a list; `chosen` is the check box for a change of several. */
 export function IssueRow({ view, withProject, record, chosen }: Listed & { record: IssueRecord; chosen?: boolean }) {
-  const { issue, author, assignee, labels, milestone, path } = record
+  const { issue, author, assignees, labels, milestone, path } = record
   const links = projectLinks(view, path)
   const day = view.now.toISOString().slice(0, 10)
   return (
     <Row
       actions={
         <>
-          <Assignee view={view} user={assignee} />
+          <Faces view={view} people={assignees} as="Assigned to" />
           <Notes count={issue.user_notes_count} />
         </>
       }
@@ -90,14 +83,14 @@ const STATES = {
 
 /** A merge request of a list; `chosen` is the check box for a change of several. */
 export function RequestRow({ view, withProject, record, chosen }: Listed & { record: ColoredRequest; chosen?: boolean }) {
-  const { request, author, assignee, reviewer, labels, path } = record
+  const { request, author, assignees, reviewers, labels, path } = record
   const links = projectLinks(view, path)
   const [state, kind, icon] = STATES[request.state]
   return (
     <Row
       actions={
         <>
-          <Assignee view={view} user={assignee} />
+          <Faces view={view} people={assignees} as="Assigned to" />
           <Notes count={request.user_notes_count} />
         </>
       }
@@ -116,7 +109,7 @@ export function RequestRow({ view, withProject, record, chosen }: Listed & { rec
       </span>
       <span class="dim">
         {withProject && path}!{request.iid} · {author.name}, <Time at={request.created_at} /> · into <span class="ref">{request.target_branch}</span>
-        {reviewer && ` · reviewed by ${reviewer.name}`}
+        {reviewers.length > 0 && ` · reviewed by ${listed(reviewers.map(({ name }) => name))}`}
       </span>
     </Row>
   )

@@ -2,31 +2,39 @@ import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
 import { pathNumber } from '../../../access/path-number.js'
 import type { Context } from '../../../context.js'
-import { opt, str } from '../../../http/params.js'
+import { list, opt, str } from '../../../http/params.js'
 import type { UserRefRecord } from '../../../services/identity/user-ref.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
+import { MAX_PEOPLE } from '../../../services/issuables/readers.js'
 import type { Control, Fields } from '../../fields.js'
 import type { PageView } from '../../page.js'
 import { wasSent } from '../discussion/asked.js'
-import { Field, FilterField, FormTag, Hidden, Submit, typed } from '../form.js'
+import { Field, FilterField, FormTag, Hidden, listed, Submit, typed } from '../form.js'
 import { Icon } from '../icon.js'
 import { Avatar } from '../people/avatar.js'
-import { assigneeOf, type Choices } from './choices.js'
+import { type Choices, peopleOf } from './choices.js'
 import { LabelFields, labelNames } from './labels.js'
 
 /** What the forms of the side column send, beside the attribute that one is about: nothing is sent of boxes that are not checked. */
-export const sideFields = z.object({ username: opt(str()), other_username: opt(str()), ...labelNames.shape, milestone_id: opt(str()) })
+export const sideFields = z.object({
+  usernames: opt(list(str(), MAX_PEOPLE)),
+  other_usernames: opt(str()),
+  ...labelNames.shape,
+  milestone_id: opt(str()),
+})
 type SideFields = z.infer<typeof sideFields>
 
 /** The change that a form of the side column asks for. */
 export async function sideChange(ctx: Context, attribute: 'assignee' | 'reviewer' | 'labels' | 'milestone', given: SideFields) {
-  const person = () =>
-    assigneeOf(ctx, given.other_username?.trim() || (given.username ?? ''), given.other_username?.trim() ? 'other_username' : 'username')
+  const people = () => {
+    const others = given.other_usernames?.trim() ?? ''
+    return peopleOf(ctx, [...(given.usernames ?? []), others].join(' '), others === '' ? 'usernames' : 'other_usernames')
+  }
   switch (attribute) {
     case 'assignee':
-      return { assignee_ids: await person() }
+      return { assignee_ids: await people() }
     case 'reviewer':
-      return { reviewer_ids: await person() }
+      return { reviewer_ids: await people() }
     case 'labels':
       return { labels: [...(given.labels ?? []), given.other_labels ?? ''] }
     case 'milestone':
@@ -111,32 +119,33 @@ interface PartProps {
   choices: Choices
 }
 
-/** One person of the project: who is it now stands first, then the reader. */
-export function PersonFields({ view, fields: f, choices, legend, person }: PartProps & { legend: string; person: UserRefRecord | null }) {
+/** People of the project: who has the role now stands first, then the reader. */
+export function PeopleFields({ view, fields: f, choices, legend, people }: PartProps & { legend: string; people: readonly UserRefRecord[] }) {
   const mine = view.viewer?.id
-  const members = choices.members.filter(({ id }) => id !== person?.id).sort((a, b) => Number(b.id === mine) - Number(a.id === mine))
-  const people = [...(person ? [person] : []), ...members]
+  const members = choices.members
+    .filter(({ id }) => !people.some((each) => each.id === id))
+    .sort((a, b) => Number(b.id === mine) - Number(a.id === mine))
+  const marked = new Set(listed(view, f.usernames.name) ?? people.map(({ username }) => username))
   return (
     <>
-      <FilteredRadios
-        view={view}
-        name={f.username.name}
-        legend={legend}
-        filter="Filter by name"
-        value={person?.username ?? ''}
-        choices={[
-          { value: '', label: 'Nobody' },
-          ...people.map((user) => ({
-            value: user.username,
-            label: (
-              <>
+      <fieldset>
+        <legend class="hidden">{legend}</legend>
+        <FilterField label="Filter by name" />
+        <div class="choices">
+          {[...people, ...members].map((user) => (
+            <label class="check" key={user.username}>
+              <input type="checkbox" name={f.usernames.name} value={user.username} checked={marked.has(user.username)} />
+              <span>
                 <Avatar view={view} user={user} size="small" /> {user.name} <span class="dim">@{user.username}</span>
-              </>
-            ),
-          })),
-        ]}
-      />
-      {choices.members.length >= MAX_CHOICES && <Field {...f.other_username} within={legend.toLowerCase()} label="Another user" hint="A username." />}
+              </span>
+            </label>
+          ))}
+          {people.length + members.length === 0 && <p class="dim">The project has no members.</p>}
+        </div>
+      </fieldset>
+      {choices.members.length >= MAX_CHOICES && (
+        <Field {...f.other_usernames} within={legend.toLowerCase()} label="Other users" hint="Usernames, with spaces between." />
+      )}
     </>
   )
 }

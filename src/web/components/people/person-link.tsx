@@ -13,6 +13,16 @@ interface PersonLineProps {
   children?: ComponentChildren
 }
 
+/** People, each on a line; "none" without any. */
+export const PersonLines = ({ view, people }: { view: PageView; people: readonly UserRefRecord[] }) => (
+  <>
+    {people.map((user) => (
+      <PersonLine key={user.id} view={view} user={user} />
+    ))}
+    {people.length === 0 && <PersonLine view={view} user={null} />}
+  </>
+)
+
 /** A person with their picture on a line, and what is said of them; "none" where there is none. */
 export const PersonLine = ({ view, user, children }: PersonLineProps) => (
   <p class="line">

@@ -12,7 +12,7 @@ import { createIssueFromThreads } from '../../../services/notes/issue-from-threa
 import { createIssueWithCommands } from '../../../services/quick-actions/descriptions.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
-import { assigneeOf, choicesFor, Suggestions } from '../../components/issuable/choices.js'
+import { choicesFor, peopleOf, Suggestions } from '../../components/issuable/choices.js'
 import { LabelFields, labelNames } from '../../components/issuable/labels.js'
 import { TemplateForm } from '../../components/issuable/template-form.js'
 import { fieldsOf } from '../../fields.js'
@@ -68,7 +68,13 @@ export const newIssuePage = page({
             {choices && (
               <>
                 <div class="columns">
-                  <Field {...f.issue.assignee_username} label="Assignee" value={issue?.assignee_username} hint="A username." list="people" />
+                  <Field
+                    {...f.issue.assignee_username}
+                    label="Assignees"
+                    value={issue?.assignee_username}
+                    hint="Usernames, with spaces between."
+                    list="people"
+                  />
                   <SelectField
                     {...f.issue.milestone_id}
                     label="Milestone"
@@ -88,7 +94,7 @@ export const newIssuePage = page({
               {...f.issue.confidential}
               label="Confidential"
               checked={issue?.confidential === true}
-              hint="Only members from Reporter on, the author and the assignee see it."
+              hint="Only members from Reporter on, the author and the assignees see it."
             />
             <Submit label="Create issue" />
           </EditorForm>
@@ -112,7 +118,7 @@ export const newIssueForm = form({
       title,
       labels: [...labels, other_labels],
       ...(milestone_id && { milestone_id: pathNumber(milestone_id) ?? 0 }),
-      ...(assignee_username?.trim() && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
+      ...(assignee_username?.trim() && { assignee_ids: await peopleOf(ctx, assignee_username, 'assignee_username') }),
     }
     const made = await createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion }))
     return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'Issue created.' })

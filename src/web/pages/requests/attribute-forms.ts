@@ -1,6 +1,7 @@
+import { z } from 'zod'
 import { onMergeRequest } from '../../../access/merge-requests.js'
-import { forbidden } from '../../../failures.js'
-import { askAgain } from '../../../services/issuables/merge-requests/writing/reviewers.js'
+import { conflict, forbidden } from '../../../failures.js'
+import { rowId } from '../../../http/params.js'
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
 import { sideChange } from '../../components/issuable/side.js'
 import { timeSpent, trackTime } from '../../components/issuable/time-tracking.js'
@@ -35,14 +36,16 @@ export const requestTime = form({
   },
 })
 
-/** Asks the reviewer, who has reviewed before, for another review. */
+/** Asks a reviewer, who has reviewed before, for another review. */
 export const anotherReview = form({
   at: `${AT}/another_review`,
   access: updates,
+  input: z.object({ reviewer_id: rowId() }),
   on: mergeRequestPage,
-  async submit({ ctx, caller, subject }) {
+  async submit({ ctx, caller, subject, input: { reviewer_id } }) {
     if (!subject.can('manage_merge_request')) throw forbidden()
-    await askAgain(ctx, caller, subject)
+    if (!subject.request.reviewer_ids.includes(reviewer_id)) throw conflict('There is no such reviewer')
+    await updateMergeRequest(ctx, caller, subject, { review_again: [reviewer_id] })
     return new Redirect(addressOf(subject), { notice: 'Another review is asked for.' })
   },
 })

@@ -3,9 +3,9 @@ import { fullPathOf } from '../../../access/rules.js'
 import { oneOf } from '../../../http/params.js'
 import type { Choices } from '../../components/issuable/choices.js'
 import { Labels, type ShownLabel } from '../../components/issuable/labels.js'
-import { LabelsFields, MilestoneFields, PersonFields, SidePart, sideFields } from '../../components/issuable/side.js'
+import { LabelsFields, MilestoneFields, PeopleFields, SidePart, sideFields } from '../../components/issuable/side.js'
 import { TimeTracking } from '../../components/issuable/time-tracking.js'
-import { PersonLine } from '../../components/people/person-link.js'
+import { PersonLines } from '../../components/people/person-link.js'
 import { fieldsOf } from '../../fields.js'
 import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
@@ -24,7 +24,7 @@ interface AttributesProps extends Pick<Merging, 'record' | 'reviewers' | 'approv
 
 /** What a merge request has, each part with a menu in which it is changed. */
 export function Attributes({ view, subject, record, labels, choices, ...reviewing }: AttributesProps) {
-  const { assignee, reviewer, milestone } = record
+  const { assignees, reviewers, milestone } = record
   const at = addressOf(subject)
   const f = fieldsOf(view, attributes)
   const part = { view, attribute: f.attribute, action: choices ? `${at}/attributes` : null }
@@ -32,11 +32,11 @@ export function Attributes({ view, subject, record, labels, choices, ...reviewin
   const none = <span class="dim">none</span>
   return (
     <>
-      <SidePart {...part} name="reviewer" title="Reviewers" fields={of && <PersonFields {...of} legend="Reviewer" person={reviewer} />}>
-        <Reviewers view={view} {...reviewing} asked={reviewer?.id} at={choices && at} />
+      <SidePart {...part} name="reviewer" title="Reviewers" fields={of && <PeopleFields {...of} legend="Reviewers" people={reviewers} />}>
+        <Reviewers view={view} {...reviewing} at={choices && at} />
       </SidePart>
-      <SidePart {...part} name="assignee" title="Assignee" fields={of && <PersonFields {...of} legend="Assignee" person={assignee} />}>
-        <PersonLine view={view} user={assignee} />
+      <SidePart {...part} name="assignee" title="Assignees" fields={of && <PeopleFields {...of} legend="Assignees" people={assignees} />}>
+        <PersonLines view={view} people={assignees} />
       </SidePart>
       <SidePart {...part} name="labels" title="Labels" fields={of && <LabelsFields {...of} names={record.labels} />}>
         <p class="labels">

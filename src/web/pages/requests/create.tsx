@@ -24,7 +24,7 @@ import { checkVersion, Version } from '../../components/editor/version.js'
 import { shortId } from '../../components/files/code.js'
 import { titleOf } from '../../components/files/commit.js'
 import { Checkbox, Field, FormFaults, Hidden, SelectField, Submit } from '../../components/form.js'
-import { assigneeOf, type Choices, choicesFor, Suggestions } from '../../components/issuable/choices.js'
+import { type Choices, choicesFor, namesOf, peopleOf, Suggestions } from '../../components/issuable/choices.js'
 import { LabelFields, labelNames } from '../../components/issuable/labels.js'
 import { TemplateForm } from '../../components/issuable/template-form.js'
 import { Row, Rows } from '../../components/list.js'
@@ -79,16 +79,11 @@ async function given(ctx: Context, target: ProjectSubject, { draft, ...input }: 
     ...(manages && {
       labels: [...labels, other_labels],
       ...(milestone_id !== undefined && { milestone_id: pathNumber(milestone_id) ?? 0 }),
-      ...(assignee_username !== undefined && { assignee_ids: await assigneeOf(ctx, assignee_username) }),
-      ...(reviewer_username !== undefined && { reviewer_ids: await personOf(ctx, reviewer_username) }),
+      ...(assignee_username !== undefined && { assignee_ids: await peopleOf(ctx, assignee_username, 'assignee_username') }),
+      ...(reviewer_username !== undefined && { reviewer_ids: await peopleOf(ctx, reviewer_username, 'reviewer_username') }),
     }),
   }
 }
-
-const personOf = (ctx: Context, name: string) =>
-  assigneeOf(ctx, name).catch(() => {
-    throw invalidRecord({ reviewer_username: ['is not the name of a user'] })
-  })
 
 interface FieldsProps {
   view: PageView
@@ -115,8 +110,8 @@ const SharedFields = ({ view, fields: f, target, values, choices }: FieldsProps)
       {choices && (
         <>
           <div class="columns">
-            <Field {...f.assignee_username} label="Assignee" value={values.assignee_username} hint="A username." list="people" />
-            <Field {...f.reviewer_username} label="Reviewer" value={values.reviewer_username} hint="A username." list="people" />
+            <Field {...f.assignee_username} label="Assignees" value={values.assignee_username} hint="Usernames, with spaces between." list="people" />
+            <Field {...f.reviewer_username} label="Reviewers" value={values.reviewer_username} hint="Usernames, with spaces between." list="people" />
             <SelectField
               {...f.milestone_id}
               label="Milestone"
@@ -341,8 +336,8 @@ export const editMergeRequestPage = page({
       description: request.description,
       squash: request.squash,
       force_remove_source_branch: request.force_remove_source_branch,
-      assignee_username: record.assignee?.username,
-      reviewer_username: record.reviewer?.username,
+      assignee_username: namesOf(record.assignees),
+      reviewer_username: namesOf(record.reviewers),
       labels: record.labels,
       milestone_id: request.milestone_id === null ? '' : String(request.milestone_id),
     }

@@ -53,7 +53,7 @@ export const requestsChange = form({
   on: mergeRequestsPage,
   async submit({ ctx, caller, subject, input: { iids, update }, view }) {
     const common = await changesIn(ctx, 'merge request', { iids, update })
-    const reviewer_ids = await peopleIn(ctx, update.reviewer_username)
+    const reviewer_ids = await peopleIn(ctx, update.reviewer_username, 'reviewer_username')
     const changes: MergeRequestChanges = { ...common, ...(reviewer_ids && { reviewer_ids }) }
     const notice = await changeEach(iids, 'merge request', async (iid) => {
       const request = await findMergeRequestFor(ctx, caller, subject, iid)

@@ -40,7 +40,7 @@ export interface Merging {
 }
 
 /** The most reviewers that a page names. */
-const MAX_REVIEWERS = 50
+const MAX_REVIEWERS = 200
 
 /** What the box needs to say how a merge request can be merged. */
 export async function loadMerging(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<Merging> {

@@ -13,19 +13,17 @@ const STATES = {
 
 interface ReviewersProps extends Pick<Merging, 'reviewers' | 'approvals'> {
   view: PageView
-  /** Whose review was asked for. */
-  asked: number | undefined
   /** The merge request, for those who may ask for another review. */
   at: string | null
 }
 
 /** Who was asked for a review, who has given one, and what they say (WB-601). */
-export function Reviewers({ view, reviewers, approvals, asked, at }: ReviewersProps) {
+export function Reviewers({ view, reviewers, approvals, at }: ReviewersProps) {
   const others = approvals.approvers.filter(({ id }) => !reviewers.some(({ user }) => user.id === id))
-  const all = [...reviewers, ...others.map((user) => ({ user, state: 'approved' as const }))]
+  const all = [...reviewers, ...others.map((user) => ({ user, state: 'approved' as const, asked: false }))]
   return (
     <>
-      {all.map(({ user, state }) => {
+      {all.map(({ user, state, asked }) => {
         const [icon, look, text] = STATES[state]
         return (
           <PersonLine key={user.id} view={view} user={user}>
@@ -33,12 +31,13 @@ export function Reviewers({ view, reviewers, approvals, asked, at }: ReviewersPr
               <Icon name={icon} />
               <span class="hidden">{text}</span>
             </span>
-            {at !== null && user.id === asked && (state === 'reviewed' || state === 'requested_changes') && (
+            {at !== null && asked && (state === 'reviewed' || state === 'requested_changes') && (
               <ActionButton
                 view={view}
                 action={`${at}/another_review`}
                 label="Ask again"
                 what={`for a review of ${user.name}`}
+                fields={{ reviewer_id: String(user.id) }}
                 class="quiet"
                 into="side_reviewer"
               />

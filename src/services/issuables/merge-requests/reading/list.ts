@@ -2,6 +2,7 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../../../access/actor.js'
 import { mergeRequestsInReach, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
+import { hasOneOf, hasPerson } from '../../../../db/conditions.js'
 import { mergeRequestApprovals, mergeRequestLabels, mergeRequests, users } from '../../../../db/schema/index.js'
 import { DRAFT_MARK } from '../../../../rules/draft.js'
 import type { Page } from '../../../core/page.js'
@@ -79,24 +80,21 @@ const list = listerOf<'all' | 'own', MergeRequestFilter>({
     },
     draft: { where: () => isDraft, value: ({ draft }) => draft || undefined },
     ready: { where: () => sql`not ${isDraft}`, value: ({ draft }) => draft === false || undefined },
-    for_my_review: { where: () => sql`${mergeRequests.reviewer_id} = ${user}`, value: ({ scope }) => scope === 'reviews_for_me' || undefined },
-    reviewer_ids: {
-      where: (ids) => sql`${mergeRequests.reviewer_id} = any(${ids}::bigint[])`,
-      value: ({ reviewer_id }) => distinct(reviewer_id),
-    },
-    reviewer_any: { where: () => sql`${mergeRequests.reviewer_id} is not null`, value: ({ reviewer_id, not }) => any(reviewer_id, not?.reviewer_id) },
-    reviewer_none: { where: () => sql`${mergeRequests.reviewer_id} is null`, value: ({ reviewer_id, not }) => none(reviewer_id, not?.reviewer_id) },
+    for_my_review: { where: () => hasPerson(mergeRequests.reviewer_ids, user), value: ({ scope }) => scope === 'reviews_for_me' || undefined },
+    reviewer_ids: { where: (ids) => hasOneOf(mergeRequests.reviewer_ids, sql`${ids}::bigint[]`), value: ({ reviewer_id }) => distinct(reviewer_id) },
+    reviewer_any: { where: () => sql`${mergeRequests.reviewer_ids} <> '{}'`, value: ({ reviewer_id, not }) => any(reviewer_id, not?.reviewer_id) },
+    reviewer_none: { where: () => sql`${mergeRequests.reviewer_ids} = '{}'`, value: ({ reviewer_id, not }) => none(reviewer_id, not?.reviewer_id) },
     reviewer_username: {
-      where: (name) => sql`${mergeRequests.reviewer_id} = ${idOf(name)}`,
+      where: (name) => hasPerson(mergeRequests.reviewer_ids, idOf(name)),
       value: ({ reviewer_username }) => reviewer_username || undefined,
       cacheable: false,
     },
     not_reviewer_ids: {
-      where: (ids) => sql`coalesce(${mergeRequests.reviewer_id} <> all(${ids}::bigint[]), true)`,
+      where: (ids) => sql`not ${hasOneOf(mergeRequests.reviewer_ids, sql`${ids}::bigint[]`)}`,
       value: ({ not }) => distinct(not?.reviewer_id),
     },
     not_reviewer_username: {
-      where: (name) => sql`(${mergeRequests.reviewer_id} is null or ${mergeRequests.reviewer_id} is distinct from ${idOf(name)})`,
+      where: (name) => sql`not ${hasPerson(mergeRequests.reviewer_ids, idOf(name))}`,
       value: ({ not }) => not?.reviewer_username || undefined,
       cacheable: false,
     },

@@ -27,7 +27,7 @@ import { isSubscribed } from '../../../activity/subscriptions.js'
 import { getPipeline, type PipelineRecord } from '../../../ci/pipelines.js'
 import { type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
-import { type UserRefRecord, userRefColumns } from '../../../identity/user-ref.js'
+import { type UserRefRecord, userRefColumns, userRefsIn } from '../../../identity/user-ref.js'
 import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../repository/protection.js'
 
 type Request = typeof mergeRequests.$inferSelect
@@ -40,8 +40,8 @@ export interface MergeRequestRecord {
   /** What its project requires before a merge. */
   rules: { pipeline_needed: boolean; skipped_counts: boolean; discussions_block: boolean } & Pick<Project, 'merge_method' | 'squash_option'>
   author: UserRefRecord
-  assignee: UserRefRecord | null
-  reviewer: UserRefRecord | null
+  assignees: UserRefRecord[]
+  reviewers: UserRefRecord[]
   merged_by: UserRefRecord | null
   closed_by: UserRefRecord | null
   milestone: typeof milestones.$inferSelect | null
@@ -70,8 +70,6 @@ export interface SingleMergeRequest extends MergeRequestWithSubscription {
   protections: Protections
 }
 
-const assignees = alias(users, 'assignee')
-const reviewers = alias(users, 'reviewer')
 const mergers = alias(users, 'merger')
 const closers = alias(users, 'closer')
 
@@ -81,8 +79,8 @@ const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.ti
 /** Columns from other tables than those of merge requests and projects. */
 const relatedColumns = {
   author: userRefColumns(users),
-  assignee: userRefColumns(assignees),
-  reviewer: userRefColumns(reviewers),
+  assignees: userRefsIn(mergeRequests.assignee_ids),
+  reviewers: userRefsIn(mergeRequests.reviewer_ids),
   merged_by: userRefColumns(mergers),
   closed_by: userRefColumns(closers),
   milestone: READ_COLUMNS.milestones,
@@ -112,8 +110,6 @@ const relatedQuery = <Extra extends SelectedFields>(db: ReadDatabase, extra: Ext
     .select({ ...relatedColumns, ...extra })
     .from(mergeRequests)
     .innerJoin(users, eq(users.id, mergeRequests.author_id))
-    .leftJoin(assignees, eq(assignees.id, mergeRequests.assignee_id))
-    .leftJoin(reviewers, eq(reviewers.id, mergeRequests.reviewer_id))
     .leftJoin(mergers, eq(mergers.id, mergeRequests.merged_by_id))
     .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
     .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { MergeRequestRelations } from '../../../../access/can.js'
 import type { Project } from '../../../../access/rules.js'
 import type { Transaction } from '../../../../db/client.js'
-import { fetchUserIds, type NumberOrSql, type ProjectAccess, selectReaders } from '../../readers.js'
+import { fetchUserIds, idArray, type NumberOrSql, type NumbersOrSql, type ProjectAccess, selectReaders } from '../../readers.js'
 
 /**
  * A query of those candidates who may read a merge request like this one in the project: the reverse of
@@ -10,10 +10,14 @@ import { fetchUserIds, type NumberOrSql, type ProjectAccess, selectReaders } fro
  */
 export const requestReaders = (
   project: ProjectAccess,
-  { author_id, assignee_id }: { author_id: NumberOrSql; assignee_id: NumberOrSql | null },
+  { author_id, assignee_ids }: { author_id: NumberOrSql; assignee_ids: NumbersOrSql },
   candidates: SQL,
 ): SQL =>
-  selectReaders(project, ({ level, open }) => sql`(${open} or ${level} >= 20 or u.id = ${author_id} or u.id = ${assignee_id ?? 0})`, candidates)
+  selectReaders(
+    project,
+    ({ level, open }) => sql`(${open} or ${level} >= 20 or u.id = ${author_id} or u.id = any(${idArray(assignee_ids)}))`,
+    candidates,
+  )
 
 type Featured = Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'merge_requests_access_level' | 'repository_access_level'>
 

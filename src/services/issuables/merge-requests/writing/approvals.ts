@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { Context } from '../../../../context.js'
@@ -51,14 +51,14 @@ export const approversOf = (ctx: Context, id: number): Promise<NamedUser[]> =>
     .where(eq(mergeRequestApprovals.merge_request_id, id))
     .orderBy(...inOrder)
 
-/** The reviewer of a merge request, if they have approved it or commented on it. */
-export const reviewedBy = (ctx: Context, { id, project_id, reviewer_id }: MergeRequestSubject['request']): Promise<NamedUser[]> =>
+/** The reviewers of a merge request who have approved it or commented on it. */
+export const reviewedBy = (ctx: Context, { id, project_id, reviewer_ids }: MergeRequestSubject['request']): Promise<NamedUser[]> =>
   ctx.db.write
     .select(namedUser)
     .from(users)
     .where(
       and(
-        eq(users.id, reviewer_id ?? 0),
+        inArray(users.id, reviewer_ids),
         sql`(exists (select 1 from ${mergeRequestApprovals} a where a.merge_request_id = ${id} and a.user_id = ${users.id})
           or exists (select 1 from ${notes} n where n.project_id = ${project_id} and n.noteable_type = 'MergeRequest'
             and n.noteable_id = ${id} and n.author_id = ${users.id} and not n.system))`,

@@ -5,14 +5,14 @@ import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Transaction } from '../../../../db/client.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { conflict, unprocessable } from '../../../../failures.js'
-import { firstPermitted } from '../../readers.js'
+import { permittedAmong } from '../../readers.js'
 import { readersAmong } from '../reading/readers.js'
 
-const UNRELATED: MergeRequestRelations = { author_id: 0, assignee_id: null }
+const UNRELATED: MergeRequestRelations = { author_id: 0, assignee_ids: [] }
 
-/** The first of these users who may read the merge requests of the project (MR-26). */
-export const firstAssignable = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
-  firstPermitted(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
+/** Those of these users who may read the merge requests of the project (MR-26). */
+export const assignableAmong = (tx: Pick<Transaction, 'execute'>, { project }: ProjectSubject, userIds: readonly number[]): Promise<number[]> =>
+  permittedAmong(userIds, (candidates) => readersAmong(tx, project, UNRELATED, candidates))
 
 /** Source and target of a merge request. */
 export interface Branches {
@@ -44,7 +44,7 @@ export async function findDuplicate(
 ): Promise<(MergeRequestRelations & { title: string }) | null> {
   if (source_project_id === null) return null
   const [duplicate] = await tx
-    .select({ title: mergeRequests.title, author_id: mergeRequests.author_id, assignee_id: mergeRequests.assignee_id })
+    .select({ title: mergeRequests.title, author_id: mergeRequests.author_id, assignee_ids: mergeRequests.assignee_ids })
     .from(mergeRequests)
     .where(
       and(

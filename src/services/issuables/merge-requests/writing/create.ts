@@ -26,12 +26,12 @@ import { readersAmong } from '../reading/readers.js'
 import { draftFirstVersion, recordVersions, setFirstVersionRefs, type VersionDraft } from '../versions/make.js'
 import { headsOf } from '../versions/refs.js'
 import { updateVersion } from '../versions/update.js'
-import { branchFaults, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { assignableAmong, branchFaults, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { mentionsIssues, updateIssueLinks } from './issue-links.js'
-import { notifyReviewer } from './reviewers.js'
+import { notifyReviewers } from './reviewers.js'
 
 export interface NewMergeRequest extends NewIssuable {
-  /** The first of these users who can be assigned becomes the reviewer. */
+  /** Those of these users who can be assigned (MR-620). */
   reviewer_ids?: number[] | undefined
   source_branch: string
   target_branch: string
@@ -129,9 +129,9 @@ export async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSu
 }
 
 /** Validation errors of the texts: a blank or too long title or name of a branch (MR-34). */
-function faultsOf({ title, description, labels, source_branch, target_branch }: NewMergeRequest): Record<string, string[]> {
+function faultsOf({ labels, source_branch, target_branch, ...given }: NewMergeRequest): Record<string, string[]> {
   const faults = {
-    ...textFaults({ title, description, labels: [labels] }),
+    ...textFaults({ ...given, labels: [labels] }),
     source_branch: branchFaults(source_branch),
     target_branch: branchFaults(target_branch),
   }
@@ -156,9 +156,9 @@ async function insert(
   const { project } = target
   const now = ctx.now()
   const wanted: Partial<NewMergeRequest> = target.can('manage_merge_request') ? given : {}
-  const [{ labelIds, ...assigned }, reviewer_id] = await settleAll([
-    newAttributes(tx, target, wanted, firstAssignable, now),
-    firstAssignable(tx, target, wanted.reviewer_ids ?? []),
+  const [{ labelIds, ...assigned }, reviewer_ids] = await settleAll([
+    newAttributes(tx, target, wanted, assignableAmong, now),
+    assignableAmong(tx, target, wanted.reviewer_ids ?? []),
   ])
   const values = {
     ...branches,
@@ -167,8 +167,8 @@ async function insert(
     ...(await descriptionColumns(ctx, given.description ?? '')),
     author_id: caller.user.id,
     ...assigned,
-    reviewer_id,
-    review_requested_at: reviewer_id === null ? null : now,
+    reviewer_ids,
+    reviews_requested_at: reviewer_ids.map(() => now),
     force_remove_source_branch: given.remove_source_branch ?? project.remove_source_branch_after_merge,
     squash: given.squash ?? squashesByDefault(target.project),
     allow_collaboration: given.allow_collaboration ?? false,
@@ -186,7 +186,7 @@ async function insert(
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
   const readers = (candidates: SQL) => readersAmong(tx, project, values, candidates)
   await recordCreation(ctx, tx, caller, { target: about, ...assigned, labelIds, text: textOf(given), readers })
-  await notifyReviewer(tx, caller, about, reviewer_id, now)
+  await notifyReviewers(tx, caller, about, reviewer_ids, now)
   return { id, iid }
 }
 

@@ -112,7 +112,9 @@ async function applyTo(ctx: Context, push: PushWithOptions, move: Move & { branc
   if (!open && !options.create) return [`A merge_request.create push option is required to create a merge request for branch ${move.branch}`]
   const request = open ? await change(ctx, push, open) : await create(ctx, push, move)
   const warnings =
-    people.assign.length > 0 && !people.assign.includes(request.assignee_id ?? 0) ? ['None of the users can be assigned to the merge request'] : []
+    people.assign.length > 0 && !people.assign.some((id) => request.assignee_ids.includes(id))
+      ? ['None of the users can be assigned to the merge request']
+      : []
   if (!options.merge_when_pipeline_succeeds) return warnings
   const subject = await findMergeRequestFor(ctx, caller, target, request.iid)
   if (!subject?.may('accept_merge_request')) return [...warnings, 'You may not merge this merge request']
@@ -187,7 +189,7 @@ const MAX_TITLE = 255
 async function change(ctx: Context, { caller, options, people }: PushWithOptions, subject: MergeRequestSubject) {
   const { request } = subject
   const title = titled(options.title ?? request.title, options)
-  const removed = people.assign.length === 0 && request.assignee_id !== null && people.unassign.includes(request.assignee_id)
+  const assigned = [...new Set([...request.assignee_ids, ...people.assign])].filter((id) => !people.unassign.includes(id))
   const changes = {
     ...(title !== request.title && { title }),
     ...(options.description !== undefined && { description: options.description }),
@@ -196,7 +198,7 @@ async function change(ctx: Context, { caller, options, people }: PushWithOptions
     ...(options.label.length > 0 && { add_labels: options.label }),
     ...(options.unlabel.length > 0 && { remove_labels: options.unlabel }),
     ...(people.milestone_id !== undefined && { milestone_id: people.milestone_id }),
-    ...((removed || people.assign.length > 0) && { assignee_ids: removed ? [] : people.assign }),
+    ...(people.assign.length + people.unassign.length > 0 && { assignee_ids: assigned }),
   }
   if (Object.keys(changes).length === 0) return request
   if (!subject.may('update_merge_request')) throw new Failure('forbidden', { message: `You may not change merge request !${request.iid}` })

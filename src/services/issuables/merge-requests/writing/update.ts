@@ -17,7 +17,7 @@ import { changeLabels } from '../../assigned-labels.js'
 import { checkTexts } from '../../validation.js'
 import {
   changedAttributes,
-  changedPerson,
+  changedPeople,
   changedTexts,
   changedValues,
   type IssuableChanges,
@@ -25,19 +25,22 @@ import {
   notesOnTexts,
   recordChange,
   textOf,
+  without,
 } from '../../writing.js'
 import { closedColumns, NOT_DEFERRED, REOPENED_COLUMNS, type StateEvent, TRANSITIONS } from '../merging/states.js'
 import { stopReviewsOf } from '../merging/transitions.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
 import { updateVersion } from '../versions/update.js'
-import { branchFaults, findDuplicate, firstAssignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { assignableAmong, branchFaults, findDuplicate, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { updateIssueLinks } from './issue-links.js'
-import { forgetReviews, notesOnReviewer, notifyReviewer } from './reviewers.js'
+import { forgetReviews, notesOnReviewers, notifyReviewers, requestTimes } from './reviewers.js'
 
 export interface MergeRequestChanges extends IssuableChanges {
   /** As `assignee_ids`. */
   reviewer_ids?: number[] | undefined
+  /** Reviewers who are asked anew, as if they had not reviewed before (MR-604); others are ignored. */
+  review_again?: readonly number[] | undefined
   target_branch?: string | undefined
   remove_source_branch?: boolean | undefined
   squash?: boolean | undefined
@@ -107,22 +110,32 @@ async function applyChange(
     ...(subject.can('manage_merge_request') ? await managedColumns(tx, subject, given) : {}),
   })
   const labelNotes = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, { by: caller.user.id, now }) : []
-  const notes = [...(await notesOf(ctx, before, values)), ...(await notesOnReviewer(tx, before.reviewer_id, values.reviewer_id)), ...labelNotes]
-  if (Object.keys(values).length === 0 && labelNotes.length === 0) return { version: false, reopened: false, links: false }
+  const reviewers = values.reviewer_ids ?? before.reviewer_ids
+  const again = subject.can('manage_merge_request')
+    ? before.reviewer_ids.filter((id) => given.review_again?.includes(id) && reviewers.includes(id))
+    : []
+  const formerly = without(before.reviewer_ids, again)
+  const notes = [...(await notesOf(ctx, before, values)), ...(await notesOnReviewers(tx, formerly, reviewers)), ...labelNotes]
+  if (Object.keys(values).length === 0 && labelNotes.length === 0 && again.length === 0) return { version: false, reopened: false, links: false }
   const version = values.target_branch !== undefined || values.state === 'opened'
   const links = version || values.title !== undefined || values.description !== undefined
   const written = tx
     .update(mergeRequests)
-    .set({ ...values, ...requestedAt(values, now), ...(version && UNCHECKED), ...(links && { links_due: true }), updated_at: now })
+    .set({
+      ...values,
+      reviews_requested_at: requestTimes(before, reviewers, now, again),
+      ...(version && UNCHECKED),
+      ...(links && { links_due: true }),
+      updated_at: now,
+    })
     .where(eq(mergeRequests.id, before.id))
     .returning()
   const after = onlyRow(await written)
   const readers = (candidates: SQL) => readersAmong(tx, project, after, candidates)
   await recordChange(ctx, tx, caller, { target, before, after, notes, readers }, now)
-  if (values.reviewer_id !== undefined) {
-    await forgetReviews(tx, before.id, [before.reviewer_id, values.reviewer_id])
-    await notifyReviewer(tx, caller, target, values.reviewer_id, now)
-  }
+  const asked = without(reviewers, formerly)
+  await forgetReviews(tx, before.id, [...asked, ...without(before.reviewer_ids, reviewers)])
+  await notifyReviewers(tx, caller, target, asked, now)
   if (labelNotes.length > 0 || (await finishesTodos(ctx, before, after, values))) await finishTodos(tx, caller.user.id, target, now)
   return { version, reopened: values.state === 'opened', links }
 }
@@ -133,7 +146,7 @@ const UNCHECKED = { merge_status: 'unchecked', version_due: true, merge_checks: 
 /** Whether the changes mark the user's todos done; ticking a task does not (MR-53, TO-6). */
 async function finishesTodos(ctx: Pick<Context, 'cpu'>, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
   if (values.description !== undefined && !(await sameButForTicks(ctx.cpu.slices, before.description, after.description))) return true
-  return (['title', 'assignee_id', 'reviewer_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
+  return (['title', 'assignee_ids', 'reviewer_ids', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
 }
 
 /**
@@ -179,13 +192,9 @@ async function targetColumns(
 
 /** The columns that need the ability `manage_merge_request`. */
 async function managedColumns(tx: Transaction, subject: MergeRequestSubject, given: MergeRequestChanges): Promise<Columns> {
-  const reviewer_id = await changedPerson(tx, subject, given.reviewer_ids, firstAssignable)
-  return { ...(await changedAttributes(tx, subject, given, firstAssignable)), ...(reviewer_id !== undefined && { reviewer_id }) }
+  const reviewer_ids = await changedPeople(tx, subject, given.reviewer_ids, assignableAmong)
+  return { ...(await changedAttributes(tx, subject, given, assignableAmong)), ...(reviewer_ids !== undefined && { reviewer_ids }) }
 }
-
-/** The time of a new request for a review. */
-const requestedAt = ({ reviewer_id }: Columns, now: Date): Columns =>
-  reviewer_id === undefined ? {} : { review_requested_at: reviewer_id === null ? null : now }
 
 /** The columns that need no ability beyond updating the merge request. */
 async function openColumns(ctx: Context, given: MergeRequestChanges): Promise<Columns> {

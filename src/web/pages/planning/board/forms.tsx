@@ -16,7 +16,7 @@ import {
   moveList,
   renameBoard,
 } from '../../../../services/issuables/boards.js'
-import { firstAssignable } from '../../../../services/issuables/issues/attributes.js'
+import { assignableAmong } from '../../../../services/issuables/issues/attributes.js'
 import { updateIssue } from '../../../../services/issuables/issues/update.js'
 import { usableMilestone } from '../../../../services/issuables/milestones.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../../components/form.js'
@@ -218,9 +218,9 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
       if (!to) throw goneList()
       if ('milestone' in to && !(await usableMilestone(ctx.db.write, issue, to.milestone.id)))
         throw invalidRecord({ milestone: ['cannot be set in the project of the issue'] })
-      if ('user' in to && (await firstAssignable(ctx.db.write, issue, [to.user.id])) === null)
+      if ('user' in to && (await assignableAmong(ctx.db.write, issue, [to.user.id])).length === 0)
         throw invalidRecord({ assignee: ['cannot see the issue'] })
-      await updateIssue(ctx, caller, issue, changesOfMove(kindOf(input.from) ?? { state: 'opened' }, to, issue.issue.assignee_id))
+      await updateIssue(ctx, caller, issue, changesOfMove(kindOf(input.from) ?? { state: 'opened' }, to, issue.issue.assignee_ids))
       return new Redirect(localPath(input.back, listAt(subject)))
     },
   })

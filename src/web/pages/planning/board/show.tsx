@@ -13,6 +13,7 @@ import { FilterField } from '../../../components/issuable/filters.js'
 import { Dot, Labels } from '../../../components/issuable/labels.js'
 import { Badge } from '../../../components/list.js'
 import { Avatar } from '../../../components/people/avatar.js'
+import { Faces } from '../../../components/people/faces.js'
 import { inUrl } from '../../../links.js'
 import { type PageView, page } from '../../../page.js'
 import { loadBoard, type ShownBoard, type ShownList } from './load.js'
@@ -352,7 +353,7 @@ interface CardProps {
   move: string | null
 }
 
-function Card({ view, record: { issue, path, labels, assignee, milestone }, list, isGroup, move }: CardProps) {
+function Card({ view, record: { issue, path, labels, assignees, milestone }, list, isGroup, move }: CardProps) {
   const others = labels.filter((label) => typeof label === 'string' || !('label' in list.kind) || label.id !== list.kind.label.id) as typeof labels
   return (
     <li
@@ -386,11 +387,7 @@ function Card({ view, record: { issue, path, labels, assignee, milestone }, list
           {isGroup && path.split('/').at(-1)}#{issue.iid}
           {milestone && !('milestone' in list.kind) && ` · ${milestone.title}`}
         </span>
-        {assignee && (
-          <span title={assignee.name} role="img" aria-label={`Assigned to ${assignee.name}`}>
-            <Avatar view={view} user={assignee} size="small" />
-          </span>
-        )}
+        <Faces view={view} people={assignees} as="Assigned to" size="small" />
       </p>
     </li>
   )

@@ -5,8 +5,8 @@ import type { IssueRecord } from '../../../../services/issuables/issues/list.js'
 import { Checkbox, Field } from '../../../components/form.js'
 import type { Choices } from '../../../components/issuable/choices.js'
 import { Labels } from '../../../components/issuable/labels.js'
-import { LabelsFields, MilestoneFields, PersonFields, SidePart, sideFields } from '../../../components/issuable/side.js'
-import { PersonLine } from '../../../components/people/person-link.js'
+import { LabelsFields, MilestoneFields, PeopleFields, SidePart, sideFields } from '../../../components/issuable/side.js'
+import { PersonLines } from '../../../components/people/person-link.js'
 import { fieldsOf } from '../../../fields.js'
 import { inUrl, projectLinks } from '../../../links.js'
 import type { PageView } from '../../../page.js'
@@ -29,7 +29,7 @@ export const attributes = sideFields.extend({
 
 /** What an issue has, each part with a menu in which it is changed. */
 export function Attributes({ view, subject, record, choices, mayUpdate }: AttributesProps) {
-  const { issue, assignee, milestone, milestone_path } = record
+  const { issue, assignees, milestone, milestone_path } = record
   const links = projectLinks(view, fullPathOf(subject.project))
   const names = record.labels.map((label) => (typeof label === 'string' ? label : label.name))
   const colors = new Map(choices?.labels.map(({ name, color }) => [name, color]))
@@ -42,8 +42,8 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
   const of = choices && { view, fields: f, choices }
   return (
     <>
-      <SidePart {...managed} name="assignee" title="Assignee" fields={of && <PersonFields {...of} legend="Assignee" person={assignee} />}>
-        <PersonLine view={view} user={assignee} />
+      <SidePart {...managed} name="assignee" title="Assignees" fields={of && <PeopleFields {...of} legend="Assignees" people={assignees} />}>
+        <PersonLines view={view} people={assignees} />
       </SidePart>
       <SidePart {...managed} name="labels" title="Labels" fields={of && <LabelsFields {...of} names={names} />}>
         <p class="labels">{names.length > 0 ? <Labels labels={shown} at={links.page('issues')} /> : none}</p>
