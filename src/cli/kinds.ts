@@ -21,6 +21,8 @@ import { postMerge } from '../services/issuables/merge-requests/merging/post-mer
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
 import { dispatchMail, sendMail } from '../services/mail/jobs.js'
+import { fetchMail } from '../services/mail/replies/fetch.js'
+import { refusalMail } from '../services/mail/replies/refusal.js'
 import { abuseMail } from '../services/operations/abuse-reports.js'
 import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
@@ -88,6 +90,8 @@ export const kinds: AnyJob<Context>[] = [
   removeFormerRepositories,
   sendMail,
   dispatchMail,
+  fetchMail,
+  refusalMail,
   dispatchHooks,
   maintenance,
   wikiMaintenance,

@@ -6,6 +6,7 @@ import { completionCommand } from './commands/completion.js'
 import { doctorCommand } from './commands/doctor.js'
 import { importCommand } from './commands/import.js'
 import { jobsCommand } from './commands/jobs.js'
+import { mailCommand } from './commands/mail.js'
 import { maintenanceCommand } from './commands/maintenance.js'
 import { moveCommand } from './commands/move-repository.js'
 import { groupCommands, projectCommands } from './commands/restore-deleted.js'
@@ -44,6 +45,7 @@ function createProgram(version: string): Command {
     heldTextsCommand,
     limitsCommand,
     providersCommand,
+    mailCommand,
     backupCommand,
     restoreCommand,
     importCommand,

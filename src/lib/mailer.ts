@@ -28,6 +28,8 @@ export interface Mail {
   messageId: string
   /** The id of the first message of the thread, which may be this mail. */
   thread?: string | undefined
+  /** Where answers go, in place of the sender. */
+  replyTo?: string | undefined
   headers: Record<string, string>
 }
 
@@ -86,7 +88,7 @@ export function openMailer({ host, port, secure, requireTls, ignoreTls, verify, 
   }
 }
 
-const messageOf = ({ to, fromName, subject, text, html, messageId, thread, headers }: Mail, from: MailSetting['from']) => ({
+const messageOf = ({ to, fromName, subject, text, html, messageId, thread, replyTo, headers }: Mail, from: MailSetting['from']) => ({
   from: { name: oneLine(fromName ?? from.name), address: from.address },
   to: { name: oneLine(to.name), address: to.address },
   envelope: { from: from.address, to: [to.address] },
@@ -94,6 +96,7 @@ const messageOf = ({ to, fromName, subject, text, html, messageId, thread, heade
   text,
   ...(html !== undefined && { html }),
   messageId,
+  ...(replyTo !== undefined && { replyTo }),
   ...(thread !== undefined && thread !== messageId && { inReplyTo: thread, references: [thread] }),
   headers: Object.entries(headers).map(([key, value]) => ({ key, value: oneLine(value) })),
 })

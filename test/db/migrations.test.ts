@@ -47,6 +47,7 @@ const FROZEN = {
   '0040_integrations': '66ce0e9b2cbf6a69cd72a32517b1e2f21592cfb2f9763e387970911896a1bb9f',
   '0041_flags_and_topics': '9dd8be83cb65047680439f2a55535914545b8f2f00abdd069fc902dab66fe901',
   '0042_several_people': '144a2fa77d267fac709f9d1949706e7c053aabb44a0669c6be684ed262c920cb',
+  '0043_received_mails': '6e553ab0ee0e1021606e3b7134ffb789099e1a0cb6562384f9c7c4aa12936e07',
 }
 
 describe('migrations', () => {

@@ -177,5 +177,18 @@ export const hookAttempts = pgTable(
   (t) => [index('hook_attempts_hook_id_idx').on(t.hook_id, t.id), index('hook_attempts_delivery_id_idx').on(t.delivery_id)],
 )
 
+/** The answers by mail that have been taken, so that each counts once (ML-626). Removed when they are old. */
+export const receivedMails = pgTable(
+  'received_mails',
+  {
+    /** SHA-256 of who sent it and its `Message-ID`, in hexadecimal. */
+    digest: text().primaryKey(),
+    /** False while it is being taken; another attempt may do that when this has lasted too long. */
+    done: boolean().notNull().default(false),
+    received_at: moment().notNull(),
+  },
+  (t) => [index('received_mails_received_at_idx').on(t.received_at)],
+)
+
 /** Has one row while mail is configured; triggers then record changes for mail. */
 export const mailService = pgTable('mail_service', { id: bigint({ mode: 'number' }).primaryKey() })

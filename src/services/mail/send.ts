@@ -8,6 +8,7 @@ import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } fro
 import { actingUser, findVisibleProject } from '../identity/acting-users.js'
 import type { User } from '../identity/users.js'
 import type { Notification, Reason } from './notification.js'
+import { replyAddress } from './replies/keys.js'
 import { mailAddressOf } from './settings.js'
 import { findNotes, findTarget, MAX_NOTES, type MailNote, type MailTarget } from './targets.js'
 import { unsubscribeLink } from './unsubscribe.js'
@@ -55,6 +56,7 @@ export async function sendNotification(ctx: Context, { user: userId, reason, not
     subject: `${startsThread || notification.target === 'Pipeline' ? '' : 'Re: '}${subject.project.name} | ${thing.title}`,
     messageId: startsThread ? thread : messageId(ctx, `mail-${id}`),
     thread,
+    replyTo: replyAddress(ctx, user.id, notification) ?? undefined,
     heading: {
       place: { text: path.replaceAll('/', ' / '), link: page },
       title: { text: thing.title, link: thing.url },
@@ -122,7 +124,8 @@ function footerAndHeaders(
   { notification, reason }: { notification: Notification; reason: Reason },
 ): Pick<MailMessage, 'footer' | 'headers'> {
   const { target: type, id, event } = notification
-  const footer: MailPart[] = [`You get this mail because ${REASON[reason]}.`]
+  const answers = replyAddress(ctx, user.id, notification) === null ? [] : ['Answer this mail to comment.']
+  const footer: MailPart[] = [...answers, `You get this mail because ${REASON[reason]}.`]
   const headers = { 'X-Roost-Event': event, 'X-Roost-Reason': reason }
   if ((type !== 'Issue' && type !== 'MergeRequest') || id === null) return { footer, headers }
   const link = unsubscribeLink(ctx, { user: user.id, type, id })
