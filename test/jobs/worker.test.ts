@@ -77,6 +77,7 @@ const LONG_KINDS = [
   'push to a mirror',
   'pull from a mirror',
   'export',
+  'mail: fetch',
   'project from a template',
   'move repository',
   'repository upkeep',

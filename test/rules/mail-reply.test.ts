@@ -21,7 +21,7 @@ describe('the text of an answer (ML-624)', () => {
     ['with commands', '/close\nDone.\n\n> Is it?', '/close\nDone.'],
     ['with a rule and a table', 'A\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |', 'A\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |'],
     ['with a colon and a list', 'From: here on:\n\n- a\n- b', 'From: here on:\n\n- a\n- b'],
-    ['without a text of its own', '> Is it?\n', ''],
+    ['with nothing but a quotation', '> Is it?\n', ''],
     ['empty', '', ''],
   ])('%s', (_, text, expected) => expect(replyIn(text)).toBe(expected))
 

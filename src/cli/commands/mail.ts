@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { readConfig } from '../../config.js'
+import { StartFault } from '../../lib/start-fault.js'
 import { withContext } from '../context.js'
 import { print } from '../output.js'
 
@@ -30,7 +31,7 @@ export function mailCommand(program: Command): void {
         })
       } catch (error) {
         process.exitCode = EX_TEMPFAIL
-        throw error
+        process.stderr.write(`roost: ${error instanceof StartFault ? error.message : String(error)}\n`)
       }
     })
 }

@@ -24,7 +24,7 @@ export const uploads = [
     largeBody: true,
     async handler({ ctx, caller, subject, input }) {
       const upload = await storeUpload(ctx, caller, subject, input.file)
-      return presentUpload(upload)
+      return presentUpload(upload, inlineType(upload.filename) !== null)
     },
   }),
 ]

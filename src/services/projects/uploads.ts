@@ -65,14 +65,6 @@ export interface UploadRecord {
   fullPath: string
 }
 
-/** The address of an upload within its project, and the Markdown that shows or links it. */
-export function textOfUpload({ secret, filename }: Pick<UploadRecord, 'secret' | 'filename'>): { alt: string; url: string; markdown: string } {
-  const shown = inlineType(filename) !== null
-  const alt = shown ? filename.replace(/\.[^.]*$/, '') : filename
-  const url = `/uploads/${secret}/${filename}`
-  return { alt, url, markdown: `${shown ? '!' : ''}[${alt}](${url})` }
-}
-
 /** Stores a file attached to a text of the project, under an unguessable URL (UP-1). */
 export async function storeUpload(
   ctx: Context,

@@ -16,7 +16,7 @@ export const fetchMail = defineJob({
   kind: 'mail: fetch',
   input: z.object({}),
   every: MINUTE_MS,
-  slots: 'network',
+  concurrency: 1,
   deadline: 10 * MINUTE_MS,
   retries: (attempts) => Math.min(MINUTE_MS * 2 ** (attempts - 1), MAX_WAIT_MS),
   async run(ctx: Context, _, { signal }) {

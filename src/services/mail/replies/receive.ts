@@ -8,12 +8,13 @@ import { Failure, failureText } from '../../../failures.js'
 import { parseMail, UnreadableMail } from '../../../lib/parsed-mail.js'
 import { htmlToText } from '../../../lib/text/html-to-text.js'
 import { replyIn } from '../../../rules/mail-reply.js'
+import { textOfUpload } from '../../../rules/upload-text.js'
 import { readSettings } from '../../core/settings.js'
 import { findActiveUser } from '../../identity/acting-users.js'
 import { findUsersByAddress } from '../../identity/user-ref.js'
 import { replyTo } from '../../notes/discussions.js'
 import { createNote } from '../../notes/write.js'
-import { storeUpload, textOfUpload } from '../../projects/uploads.js'
+import { inlineType, storeUpload } from '../../projects/uploads.js'
 import { noteWithCommands } from '../../quick-actions/notes.js'
 import { isAutomatic, recipientsOf, senderOf } from './automatic.js'
 import { keyIn, REPLY_DAYS, type ReplyTarget, readKey } from './keys.js'
@@ -106,7 +107,7 @@ async function answer(ctx: Context, caller: SignedIn, mail: Email, { target, exp
   const { subject, discussion } = await findAnswered(ctx, caller, target)
   const text = textOf(mail)
   const files = mail.attachments.filter(({ mimeType }) => !NO_FILES.has(mimeType))
-  if (text === '' && files.length === 0) return { refused: 'It has no text of its own: write above the text that you quote.' }
+  if (text === '' && files.length === 0) return { refused: 'It has no new text: write above the text that you quote.' }
   if (files.length > MAX_FILES) return { refused: `It has more than ${MAX_FILES} files.` }
   const { max_attachment_size } = await readSettings(ctx)
   const large = files.find(({ content }) => sizeOf(content) > max_attachment_size * 1024 * 1024)
@@ -114,7 +115,7 @@ async function answer(ctx: Context, caller: SignedIn, mail: Email, { target, exp
   const links: string[] = []
   for (const [i, { filename, content }] of files.entries()) {
     const upload = await storeUpload(ctx, caller, subject, { filename: filename ?? `attachment-${i + 1}`, data: bufferOf(content) })
-    links.push(textOfUpload(upload).markdown)
+    links.push(textOfUpload(upload, inlineType(upload.filename) !== null).markdown)
   }
   const body = [text, links.join('\n')].filter((part) => part !== '').join('\n\n')
   const { made } = await noteWithCommands(ctx, caller, subject, { body, how: 'new' }, (written) =>
