@@ -31,9 +31,9 @@ UPDATE "hook_changes" SET
     'reviewer_ids', array_remove(ARRAY[("after"->>'reviewer_id')::bigint], NULL))
 WHERE "source" IN ('issues', 'merge_requests');
 --> statement-breakpoint
-CREATE INDEX "issues_assignee_ids_idx" ON "issues" USING gin ("assignee_ids") WHERE "issues"."assignee_ids" <> '{}';--> statement-breakpoint
-CREATE INDEX "merge_requests_assignee_ids_idx" ON "merge_requests" USING gin ("assignee_ids") WHERE "merge_requests"."assignee_ids" <> '{}';--> statement-breakpoint
-CREATE INDEX "merge_requests_reviewer_ids_idx" ON "merge_requests" USING gin ("reviewer_ids") WHERE "merge_requests"."reviewer_ids" <> '{}';--> statement-breakpoint
+CREATE INDEX "issues_assignee_ids_idx" ON "issues" USING gin ("assignee_ids") WITH (fastupdate=false) WHERE "issues"."assignee_ids" <> '{}';--> statement-breakpoint
+CREATE INDEX "merge_requests_assignee_ids_idx" ON "merge_requests" USING gin ("assignee_ids") WITH (fastupdate=false) WHERE "merge_requests"."assignee_ids" <> '{}';--> statement-breakpoint
+CREATE INDEX "merge_requests_reviewer_ids_idx" ON "merge_requests" USING gin ("reviewer_ids") WITH (fastupdate=false) WHERE "merge_requests"."reviewer_ids" <> '{}';--> statement-breakpoint
 CREATE INDEX "issues_project_id_confidential_idx" ON "issues" USING btree ("project_id","author_id") WHERE "issues"."confidential";--> statement-breakpoint
 ALTER TABLE "issues" DROP COLUMN "assignee_id";--> statement-breakpoint
 ALTER TABLE "merge_requests" DROP COLUMN "assignee_id";--> statement-breakpoint

@@ -122,7 +122,7 @@ export const issues = pgTable(
     index('issues_created_at_idx').on(t.created_at, t.id),
     index('issues_updated_at_idx').on(t.updated_at, t.id),
     index('issues_author_id_idx').on(t.author_id, t.created_at, t.id),
-    index('issues_assignee_ids_idx').using('gin', t.assignee_ids).where(sql`${t.assignee_ids} <> '{}'`),
+    index('issues_assignee_ids_idx').using('gin', t.assignee_ids).with({ fastupdate: false }).where(sql`${t.assignee_ids} <> '{}'`),
     index('issues_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),
     index('issues_closed_by_id_idx').on(t.closed_by_id).where(sql`${t.closed_by_id} is not null`),
     index('issues_moved_to_id_idx').on(t.moved_to_id).where(sql`${t.moved_to_id} is not null`),
