@@ -7,8 +7,10 @@ import { receivedMails } from '../../../db/schema/index.js'
 import { Failure, failureText } from '../../../failures.js'
 import { parseMail, UnreadableMail } from '../../../lib/parsed-mail.js'
 import { htmlToText } from '../../../lib/text/html-to-text.js'
+import { Unavailable } from '../../../lib/unavailable.js'
 import { replyIn } from '../../../rules/mail-reply.js'
 import { textOfUpload } from '../../../rules/upload-text.js'
+import { readOnlyNow } from '../../core/maintenance.js'
 import { readSettings } from '../../core/settings.js'
 import { findActiveUser } from '../../identity/acting-users.js'
 import { findUsersByAddress } from '../../identity/user-ref.js'
@@ -44,6 +46,8 @@ export type Outcome = { taken: number | null } | { ignored: string } | { refused
  */
 export async function receiveMail(ctx: Context, source: Buffer, envelope: readonly string[] = []): Promise<Outcome> {
   if (!ctx.config.replies || !ctx.mail) return { ignored: 'answers by mail are not configured' }
+  const readOnly = await readOnlyNow(ctx)
+  if (readOnly !== null) throw new Unavailable(readOnly, 60)
   if (source.length > MAX_MESSAGE_BYTES) return { ignored: 'it is too large' }
   const mail = await parseMail(source).catch((error: unknown) => {
     if (error instanceof UnreadableMail) return null
@@ -66,6 +70,7 @@ export async function receiveMail(ctx: Context, source: Buffer, envelope: readon
   if (!(await claim(ctx, digest))) return { ignored: 'it has been taken before' }
   try {
     const outcome = await answer(ctx, caller, mail, found).catch((error: unknown) => {
+      if (error instanceof Failure && error.kind === 'unavailable') throw new Unavailable(failureText(error.body), 60)
       if (error instanceof Failure) return { refused: reasonOf(error) }
       throw error
     })

@@ -230,6 +230,18 @@ describe('an answer that is not taken', () => {
     expect(await comments(issue, owner)).toEqual([])
   })
 
+  it('waits while the service is read-only (ML-622, WB-180)', async () => {
+    const { ann, owner, issue, to } = await aPlace()
+    const admin = await aUser(t.ctx, { admin: true })
+    const readOnly = (maintenance_mode: boolean) => t.api('put', '/application/settings', admin).send({ maintenance_mode }).expect(200)
+    await readOnly(true)
+    const sent = { from: ann.email, to, id: '<waits@client.example>' }
+    await expect(receive(sent)).rejects.toThrow('This service is read-only at the moment')
+    await readOnly(false)
+    expect(await receive(sent)).toEqual({ taken: expect.any(Number) })
+    expect(await comments(issue, owner)).toEqual(['Yes.'])
+  })
+
   it('is refused when the mail is older than 180 days (ML-621)', async () => {
     const { ann } = await aPlace()
     const past = { ...t.ctx, config: t.ctx.config, encryption: t.ctx.encryption, now: () => new Date(Date.now() - 181 * 86_400_000) }
