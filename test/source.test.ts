@@ -29,6 +29,7 @@ describe('the source', () => {
     // hashing passwords has its own threads (SEC-26), rendering Markdown and marking sources (SEC-276) one each, and so has SSH
     expect(where(/from 'node:worker_threads'/)).toEqual([
       'lib/crypto/argon2.ts',
+      'lib/mail/parsed-mail.ts',
       'lib/text/start-text-thread.ts',
       'lib/text/text-thread.ts',
       'transport/ssh/thread.ts',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { textOfUpload } from '../../rules/upload-text.js'
+import { textOfUpload } from '../../rules/texts/uploads.js'
 import type { UploadRecord } from '../../services/projects/uploads.js'
 
 /** An uploaded file (UP-1). */

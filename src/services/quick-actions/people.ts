@@ -1,4 +1,4 @@
-import { listed } from '../../lib/text/listed.js'
+import { listed } from '../../rules/texts/listed.js'
 import { assignableUsers, namedUsers, type Person } from './arguments.js'
 import { type Acting, type ActionTarget, type CommandDefinition, manages, rowOf, set } from './target.js'
 

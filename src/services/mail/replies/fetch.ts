@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Context } from '../../../context.js'
 import { defineJob } from '../../../jobs/kinds.js'
-import { takeMessages } from '../../../lib/imap.js'
+import { takeMessages } from '../../../lib/mail/imap.js'
 import { unavailableIn } from '../../../lib/unavailable.js'
 import { MAX_MESSAGE_BYTES, receiveMail } from './receive.js'
 

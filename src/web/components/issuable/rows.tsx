@@ -1,4 +1,4 @@
-import { listed } from '../../../lib/text/listed.js'
+import { listed } from '../../../rules/texts/listed.js'
 import type { IssueRecord } from '../../../services/issuables/issues/list.js'
 import type { ColoredRequest } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { projectLinks } from '../../links.js'

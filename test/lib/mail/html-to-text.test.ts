@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { htmlToText } from '../../../src/lib/text/html-to-text.js'
+import { htmlToText } from '../../../src/lib/mail/html-to-text.js'
 
 describe('the text of an HTML mail (ML-624)', () => {
   it.each([

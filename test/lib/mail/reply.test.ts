@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { replyIn } from '../../src/rules/mail-reply.js'
+import { replyIn } from '../../../src/lib/mail/reply.js'
 
 describe('the text of an answer (ML-624)', () => {
   it.each([
