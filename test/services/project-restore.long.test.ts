@@ -40,7 +40,8 @@ async function aFullProject() {
   await call('/issues/1/notes', { body: 'by one who leaves' }, leaver)
   await call('/issues/1/award_emoji', { name: 'thumbsup' }, leaver)
   await aCommit(t.ctx, project, { 'b.txt': 'b' }, { branch: 'topic', start_branch: 'main' })
-  await call('/merge_requests', { title: 'a request', source_branch: 'topic', target_branch: 'main', labels: 'bug' })
+  const people = { assignee_ids: [leaver.id, admin.id], reviewer_ids: [leaver.id, admin.id] }
+  await call('/merge_requests', { title: 'a request', source_branch: 'topic', target_branch: 'main', labels: 'bug', ...people })
   await call('/merge_requests/1/discussions', { body: 'a discussion' })
   await call('/hooks', { url: 'http://hooks.example.com/', token: 'of the hook' })
   await call('/releases', { name: 'one', tag_name: 'v1', ref: 'main', description: 'the first' })
@@ -54,7 +55,16 @@ async function aFullProject() {
 
 const LISTS = [
   ...['', '/members', '/wikis?with_content=1', '/variables', '/labels', '/milestones', '/issues', '/issues/1/notes', '/issues/1/award_emoji'],
-  ...['/merge_requests', '/merge_requests/1', '/merge_requests/1/discussions', '/merge_requests/1/changes', '/hooks', '/releases', '/snippets'],
+  ...[
+    '/merge_requests',
+    '/merge_requests/1',
+    '/merge_requests/1/reviewers',
+    '/merge_requests/1/discussions',
+    '/merge_requests/1/changes',
+    '/hooks',
+    '/releases',
+    '/snippets',
+  ],
   ...['/repository/branches', '/repository/tags', '/repository/commits?ref_name=topic', '/protected_branches', '/events'],
 ]
 const everythingOf = async (path: string) =>
@@ -107,6 +117,9 @@ describe('one project of a backup (SEC-261)', () => {
     await restore('leaver', project.fullPath)
     const { body: issue } = await t.api('get', `${project.path}/issues/1`, admin).expect(200)
     expect([issue.author.username, issue.assignees, issue.labels, issue.upvotes]).toEqual(['ghost', [], ['bug', 'shared'], 0])
+    const { body: request } = await t.api('get', `${project.path}/merge_requests/1`, admin).expect(200)
+    expect([request.assignees, request.reviewers]).toMatchObject([[{ id: admin.id }], [{ id: admin.id }]])
+    expect((await t.api('get', `${project.path}/merge_requests/1/reviewers`, admin).expect(200)).body).toHaveLength(1)
     const { body: notes } = await t.api('get', `${project.path}/issues/1/notes?sort=asc`, admin).expect(200)
     expect(notes.filter(({ system }: { system: boolean }) => !system)).toMatchObject([
       { body: 'a note', author: { id: admin.id } },
