@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { proxyPath } from '../../src/services/core/external-pictures.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
-import { aProject, aUser, setSettings, unique } from '../support/factories.js'
+import { anAdmin, aProject, aUser, setSettings, unique } from '../support/factories.js'
 import { localServer } from '../support/servers/local-server.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
@@ -191,6 +191,29 @@ describe('external_images', () => {
       await setSettings(t.ctx, { external_images })
       expect((await proxied(address)).status).toBe(404)
     }
+  })
+})
+
+describe('asset_proxy_allowlist', () => {
+  it('leaves hosts of asset_proxy_allowlist to browsers, also with the proxy (RX-31)', async () => {
+    const address = 'https://img.example.org/a.png'
+    const files = { 'README.md': `![a](${address}) ![b](https://example.org/b.png)` }
+    const project = await aProject(t.ctx, { visibility: 'public', files })
+    const put = await t
+      .api('put', '/application/settings', await anAdmin(t.ctx))
+      .send({ asset_proxy_allowlist: ['*.example.org'] })
+      .expect(200)
+    const hosts = ['*.example.org', new URL(t.ctx.links.base).hostname]
+    expect(put.body.asset_proxy_allowlist).toEqual(hosts)
+    const shown = async () => {
+      const { $, headers } = await new TestBrowser(t.url).open(`/${project.fullPath}`)
+      const addresses = $('.prose img').map((_, each) => $(each).attr('src'))
+      return [addresses.toArray(), /img-src ([^;]*);/.exec(headers.get('content-security-policy') ?? '')?.[1]]
+    }
+    expect(await shown()).toEqual([[address, expect.stringMatching(/^\/-\/camo\//)], `'self' ${hosts.join(' ')}`])
+    await setSettings(t.ctx, { external_images: 'off' })
+    expect(await shown()).toEqual([[], "'self'"])
+    await setSettings(t.ctx, { asset_proxy_allowlist: [] })
   })
 })
 

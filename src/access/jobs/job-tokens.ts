@@ -35,10 +35,16 @@ const selectAllowed = statement('whether jobs of a project may use another', (db
     .limit(1),
 )
 
+/** Whether a project, or the settings for all of them, keeps out jobs of projects that it does not allow (CI-244, RX-32). */
+export const hasJobTokenScope = async (ctx: Pick<Context, 'caches'>, project: { job_token_scope_enabled: boolean }): Promise<boolean> =>
+  project.job_token_scope_enabled || (await ctx.caches.settings.read()).enforce_ci_inbound_job_token_scope_enabled
+
 /** Whether a job may use a project with its token: its own, one that allows its project, or one that allows all (CI-244). */
 export const allowsJob = async (
   ctx: Context,
   project: { id: number; job_token_scope_enabled: boolean },
   { project: from }: Pick<CallingJob, 'project'>,
 ): Promise<boolean> =>
-  project.id === from || !project.job_token_scope_enabled || (await selectAllowed(ctx.db, null).execute({ project: project.id, from })).length > 0
+  project.id === from ||
+  !(await hasJobTokenScope(ctx, project)) ||
+  (await selectAllowed(ctx.db, null).execute({ project: project.id, from })).length > 0

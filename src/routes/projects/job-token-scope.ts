@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasJobTokenScope } from '../../access/jobs/job-tokens.js'
 import { onProjectSignedIn } from '../../access/rules.js'
 import { GroupRef, presentGroupRef } from '../../entities/groups/group.js'
 import { BasicProject, presentBasicProject } from '../../entities/projects/project.js'
@@ -27,7 +28,7 @@ export const jobTokenScope = [
     summary: 'Get the job token scope of a project',
     access,
     output: JobTokenScope,
-    handler: async ({ subject }) => ({ inbound_enabled: subject.project.job_token_scope_enabled, outbound_enabled: false }),
+    handler: async ({ ctx, subject }) => ({ inbound_enabled: await hasJobTokenScope(ctx, subject.project), outbound_enabled: false }),
   }),
   endpoint({
     method: 'PATCH',

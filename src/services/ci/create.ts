@@ -314,13 +314,13 @@ export async function runPipelineOnce(
   subject: ProjectSubject,
   given: RequestedPipeline & Pick<NewPipeline, 'made_by'>,
 ): Promise<number | null> {
-  const { ref, variables } = given
+  const { variables } = given
   if (!subject.can('create_pipeline') || !runsJobs(subject.project)) throw refusedPipeline(['Insufficient permissions to create a new pipeline'])
   const { malformed, twice } = keysFault(variables)
   if (malformed) throw invalidRecord({ variables: [malformed] })
   if (twice) throw refusedPipeline([`Variables ${twice}`])
-  const target = await targetOf(ctx, subject, ref)
+  const target = await targetOf(ctx, subject, given.ref)
   if (!target) throw refusedPipeline(['Reference not found'])
   if (target.refusal !== null) throw refusedPipeline([target.refusal])
-  return createPipeline(ctx, caller, subject, { ...given, tag: target.tag, sha: target.sha, before_sha: null, strict: true })
+  return createPipeline(ctx, caller, subject, { ...given, ref: target.ref, tag: target.tag, sha: target.sha, before_sha: null, strict: true })
 }

@@ -46,16 +46,17 @@ export function proxiedAddress({ encryption }: Signer, { signature, address }: {
   return encryption.verify(text, signature, PURPOSE) ? text : null
 }
 
-/** Hosts whose pictures browsers load themselves (WB-465). */
-export const directHosts = ({ external_images: how, external_image_hosts: hosts }: Settings): string[] => (how === 'direct' ? hosts : [])
+/** Hosts whose pictures browsers load themselves (WB-465, RX-31). */
+export const directHosts = ({ external_images: how, external_image_hosts: hosts, asset_proxy_allowlist: allowed }: Settings): string[] =>
+  how === 'off' ? [] : [...(how === 'direct' ? hosts : []), ...allowed]
 
 /** Where a page has a picture of an absolute address; null if it is not shown (WB-460, WB-465). */
 export function pictureAddress(ctx: Signer, settings: Settings, address: string): string | null {
   const url = webUrl(address)
   if (!url) return null
   if (isOwn(ctx, url)) return url.href.slice(url.origin.length)
-  if (settings.external_images === 'proxy') return ctx.links.prefix + proxyPath(ctx, url.href)
-  return directHosts(settings).some((host) => isOf(url.host, host.toLowerCase())) ? url.href : null
+  if (directHosts(settings).some((host) => isOf(url.host, host.toLowerCase()))) return url.href
+  return settings.external_images === 'proxy' ? ctx.links.prefix + proxyPath(ctx, url.href) : null
 }
 
 const isOf = (host: string, allowed: string) => (allowed.startsWith('*') ? host.endsWith(allowed.slice(1)) : host === allowed)

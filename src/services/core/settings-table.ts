@@ -262,6 +262,15 @@ export const SETTINGS = {
     'hosts from which browsers load pictures while `external_images` is `direct`; `*.example.org` stands for all subdomains',
     { split: true },
   ),
+  asset_proxy_allowlist: list(
+    [] as string[],
+    'further hosts from which browsers load pictures themselves, also while `external_images` is `proxy`; the host of the service is always one',
+    { split: true },
+  ),
+  enforce_ci_inbound_job_token_scope_enabled: bool(
+    false,
+    'whether jobs use other projects with their token only where these allow it, whatever the projects have set',
+  ),
   kroki_enabled: bool(false, 'whether pages show blocks of Mermaid and other diagrams in Markdown as pictures of the server of `kroki_url`'),
   kroki_url: text('address of a Kroki server that browsers can reach; it gets the text of diagrams', 'url'),
   help_page_text: text('text of the page `/help`, in Markdown, in place of the one of this service'),

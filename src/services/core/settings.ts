@@ -70,6 +70,7 @@ export async function updateSettings(ctx: Context, caller: Pick<Caller, 'user'>,
     const before = decrypted(ctx, row.values as Stored)
     const next = { ...before, ...definedOnly(given) }
     if (group !== undefined) next.performance_bar_allowed_group_id = group
+    if (given.asset_proxy_allowlist) next.asset_proxy_allowlist = withOwnHost(ctx, given.asset_proxy_allowlist)
     const faults = faultsOf(ctx, next, given)
     if (Object.keys(faults).length > 0) throw invalidRecord(faults)
     const changed = SETTING_NAMES.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(next[name]))
@@ -91,6 +92,9 @@ export async function updateSettings(ctx: Context, caller: Pick<Caller, 'user'>,
   ctx.caches.settings.invalidate()
   return record
 }
+
+/** Pictures of this service are never fetched for a reader (RX-31). */
+const withOwnHost = ({ links }: Context, hosts: string[]) => [...new Set([...hosts, new URL(links.base).hostname])]
 
 const definedOnly = (given: SettingsInput) =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Settings>
@@ -185,6 +189,7 @@ function listTexts(ctx: Pick<Context, 'config'>, name: SettingName, items: strin
     case 'restricted_visibility_levels':
       return items.filter((item) => !Object.hasOwn(VISIBILITY_LEVEL, item)).map((item) => `'${item}' is not a valid visibility level`)
     case 'external_image_hosts':
+    case 'asset_proxy_allowlist':
       return items.length > MAX_HOSTS || !items.every((item) => HOST.test(item)) ? ['is invalid'] : []
     case 'disabled_oauth_sign_in_sources': {
       const { openid_connect, ldap, header } = ctx.config.signOn

@@ -8,7 +8,7 @@ import { findCallingJob } from '../../access/jobs/job-tokens.js'
 import { getGroupFor, getProjectAtLevel, getProjectFor, type ProjectSubject } from '../../access/rules.js'
 import { readablePackages, type ViewerKind, viewerKindOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { jobTokenAllowlist, namespaceAncestry, namespaces, projects, routes } from '../../db/schema/index.js'
+import { applicationSettings, jobTokenAllowlist, namespaceAncestry, namespaces, projects, routes } from '../../db/schema/index.js'
 import { Failure, forbidden, insufficientScope, notFound, nullOnFailure } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { coversProject, findDeployToken, type PresentedToken } from '../projects/deploy-tokens.js'
@@ -167,6 +167,9 @@ export const reachValues = ({ user, job, deploy }: Pick<PackageCaller, 'user' | 
   token_group: `${deploy?.group ?? ''}/`,
 })
 
+/** The setting `enforce_ci_inbound_job_token_scope_enabled`. */
+const isEnforced = sql`coalesce((select (${applicationSettings.values} ->> 'enforce_ci_inbound_job_token_scope_enabled')::boolean from ${applicationSettings}), false)`
+
 /** `read_package` for every row of `projects` joined with `namespaces`, with the values of `reachValues`. */
 export function readableBy({ viewer, by }: ReachShape): SQL {
   const user = sql`${sql.placeholder('user')}::bigint`
@@ -177,7 +180,7 @@ export function readableBy({ viewer, by }: ReachShape): SQL {
       or starts_with(${namespaces.full_path} || '/', ${sql.placeholder('token_group')}::text)))`
   const from = sql`${sql.placeholder('job_project')}::bigint`
   // the same as `allowsJob`
-  return sql`(${open} or ${readablePackages(viewer, user)} and (${projects.id} = ${from} or not ${projects.job_token_scope_enabled}
+  return sql`(${open} or ${readablePackages(viewer, user)} and (${projects.id} = ${from} or not (${projects.job_token_scope_enabled} or ${isEnforced})
     or exists (select from ${jobTokenAllowlist} l where l.project_id = ${projects.id} and (l.allowed_project_id = ${from} or l.allowed_group_id in (
       select a.ancestor_id from ${namespaceAncestry} a join ${projects} f on f.namespace_id = a.descendant_id where f.id = ${from})))))`
 }

@@ -17,8 +17,10 @@ const MAX_ALLOWED = 200
 
 const targetOf = ({ project }: ProjectSubject) => ({ type: 'project' as const, id: project.id, name: fullPathOf(project) })
 
-/** Sets whether only jobs of the projects on the list may use a project with their token (CI-244). */
+/** Sets whether only jobs of the projects on the list may use a project with their token (CI-244); 400 where the settings say so (RX-32). */
 export async function setJobTokenScope(ctx: Context, subject: ProjectSubject, enabled: boolean): Promise<void> {
+  if (!enabled && (await ctx.caches.settings.read()).enforce_ci_inbound_job_token_scope_enabled)
+    throw refused('The job token scope is enforced by the settings of the service')
   await ctx.db.transaction(async (tx) => {
     const changed = await tx
       .update(projects)

@@ -153,6 +153,32 @@ describe('a schedule whose time has come', () => {
     expect(await get(project, '/pipelines?source=schedule')).toHaveLength(1)
   })
 
+  it('runs for a branch or tag that is written in full, and shows it as it was given (RX-30)', async () => {
+    const { project } = await withCi(YAML)
+    await t.api('post', `${project.path}/repository/tags`, project.creator).send({ tag_name: 'v1', ref: 'main' }).expect(201)
+    const refs = ['refs/heads/main', 'refs/tags/v1', 'refs/heads/v1', 'main']
+    const [branch, tag, none] = [await make(project, { ref: refs[0] }), await make(project, { ref: refs[1] }), await make(project, { ref: refs[2] })]
+    await make(project)
+    expect((await get(project, '/pipeline_schedules')).map(({ ref }: { ref: string }) => ref)).toEqual(refs)
+    for (const { id } of [branch, tag, none]) await due(id)
+    expect(await made(project, branch.id)).toMatchObject([{ ref: 'main', status: 'pending' }])
+    const [{ id: ofTag }] = await made(project, tag.id)
+    expect(await get(project, `/pipelines/${ofTag}`)).toMatchObject({ ref: 'v1', tag: true })
+    expect(await made(project, none.id)).toEqual([])
+  })
+
+  it('of a full name is started by hand by those who may run pipelines of that branch alone (RX-30)', async () => {
+    const { project } = await withCi(YAML)
+    const developer = await aUser(t.ctx)
+    await addMember(project, developer, LEVELS.developer)
+    const { id } = await make(project, { ref: 'refs/heads/main' })
+    await t.api('post', at(project, id, '/play'), developer).expect(403)
+    const { body } = await t.api('post', `${project.path}/pipeline`, developer).send({ ref: 'refs/heads/main' }).expect(400)
+    expect(body.message.base).toEqual(["You do not have sufficient permission to run a pipeline on 'main'."])
+    const made = await t.api('post', `${project.path}/pipeline`, project.creator).send({ ref: 'refs/heads/main' }).expect(201)
+    expect(made.body.ref).toBe('main')
+  })
+
   it('and that is not active makes none; started by hand it does, as who starts it (CI-225)', async () => {
     const { project } = await withCi(YAML)
     const developer = await aUser(t.ctx)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
-import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { aGroup, aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { type GivenJob, ScriptedRunner } from '../../support/runner.js'
 
 const t = testApp()
@@ -46,6 +46,27 @@ describe('the token of a job', () => {
     await withToken('get', `${project.path}/releases/v1`, job).expect(200)
     await withToken('get', `${project.path}/jobs/${job.id}/artifacts`, job).expect(404)
     await withToken('delete', `${project.path}/releases/v1`, job).expect(200)
+  })
+
+  it('is demanded of all projects by a setting (RX-32)', async () => {
+    const owner = await aUser(t.ctx)
+    const { job } = await withJob(owner)
+    const { project: other } = await withJob(owner)
+    const scope = `${other.path}/job_token_scope`
+    await t.api('patch', scope, owner).send({ enabled: false }).expect(204)
+    const packages = `${other.path}/packages`
+    const reads = async () => [
+      (await withToken('get', `${other.path}/releases`, job)).status,
+      await clone(other, job),
+      (await withToken('get', packages, job)).status,
+    ]
+    expect(await reads()).toEqual([200, 200, 200])
+    await setSettings(t.ctx, { enforce_ci_inbound_job_token_scope_enabled: true })
+    expect(await reads()).toEqual([404, 404, 404])
+    expect((await t.api('get', scope, owner).expect(200)).body.inbound_enabled).toBe(true)
+    await t.api('patch', scope, owner).send({ enabled: false }).expect(400)
+    await setSettings(t.ctx, { enforce_ci_inbound_job_token_scope_enabled: false })
+    expect(await reads()).toEqual([200, 200, 200])
   })
 
   it('uses other projects only where these allow its own (CI-244, CI-245)', async () => {

@@ -149,6 +149,8 @@ const DEFAULTS: [string, unknown][] = [
   // AS-77
   ['external_images', 'proxy'],
   ['external_image_hosts', []],
+  ['asset_proxy_allowlist', []],
+  ['enforce_ci_inbound_job_token_scope_enabled', false],
   // AS-80
   ['kroki_enabled', false],
   ['kroki_url', null],
@@ -269,6 +271,7 @@ describe('PUT /application/settings: stored values (AS-3 to AS-9)', () => {
     [{ default_artifacts_expire_in: 'soon' }, { default_artifacts_expire_in: ['is not a correct duration'] }],
     [{ external_image_hosts: ['img.example.org', 'a b'] }, { external_image_hosts: ['is invalid'] }],
     [{ external_image_hosts: ["example.org; script-src 'unsafe-inline'"] }, { external_image_hosts: ['is invalid'] }],
+    [{ asset_proxy_allowlist: ['a b'] }, { asset_proxy_allowlist: ['is invalid'] }],
     [{ external_image_hosts: Array(31).fill('example.org') }, { external_image_hosts: ['is invalid'] }],
     [{ disabled_oauth_sign_in_sources: ['hub'] }, { disabled_oauth_sign_in_sources: ["'hub' is not an OAuth sign-in source"] }],
     [{ rsa_key_restriction: '' }, { rsa_key_restriction: ["can't be blank"] }],

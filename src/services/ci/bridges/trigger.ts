@@ -180,7 +180,7 @@ async function other(
   const target = await targetOf(ctx, subject, ref)
   if (!target) throw new Refusal('downstream_pipeline_creation_failed', 'Reference not found')
   if (target.refusal !== null) throw new Refusal('insufficient_bridge_permissions', target.refusal)
-  return { subject, given: { source: 'pipeline', ref, tag: target.tag, sha: target.sha, before_sha: null, inputs: trigger.inputs } }
+  return { subject, given: { source: 'pipeline', ref: target.ref, tag: target.tag, sha: target.sha, before_sha: null, inputs: trigger.inputs } }
 }
 
 /** The variables of the job, as a runner would get them, and those of them that the pipeline gets (CI-303). */

@@ -11,7 +11,7 @@ import { nextRun } from '../../../rules/ci/cron.js'
 import { getUser } from '../../identity/users.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import { runPipelineOnce, runsJobs } from '../create.js'
-import { mayRunOnAny, targetOf } from '../target.js'
+import { findRef, mayRunOnAny, targetOf } from '../target.js'
 import { auditSchedule, type Schedule, scheduleOf } from './row.js'
 import { scheduleVariables } from './variables.js'
 
@@ -109,9 +109,8 @@ export async function playableSchedules(ctx: Context, subject: ProjectSubject, s
   const [may, repository] = [await mayRunOnAny(ctx, subject), repositoryOf(ctx, subject.project)]
   const refs = new Map<string, boolean>()
   for (const ref of new Set(schedules.map((schedule) => schedule.ref))) {
-    const isBranch = (await repository.ref(`refs/heads/${ref}`)) !== null
-    const tag = !isBranch && (await repository.ref(`refs/tags/${ref}`)) !== null
-    refs.set(ref, (!isBranch && !tag) || may({ ref, tag }))
+    const found = await findRef(repository, ref)
+    refs.set(ref, !found || may(found))
   }
   return new Set(schedules.filter(({ ref }) => refs.get(ref)).map(({ id }) => id))
 }

@@ -135,12 +135,14 @@ export const SUBJECTS: Record<string, Subject> = {
       'kroki_url',
       'external_images',
       'external_image_hosts',
+      'asset_proxy_allowlist',
     ],
   },
   ci: {
     title: 'CI and jobs',
     about: 'Runners, artifacts and work in the background.',
     settings: [
+      'enforce_ci_inbound_job_token_scope_enabled',
       'shared_runners_enabled',
       'shared_runners_text',
       'jobqueue_throttling_enabled',

@@ -26,9 +26,10 @@ const scopePage = page({
   input: z.object({ page: paging.page }),
   async show({ ctx, caller, subject, input, view }) {
     const paged = { page: input.page, per_page: PER_PAGE }
-    const [found, groups] = await Promise.all([
+    const [found, groups, { enforce_ci_inbound_job_token_scope_enabled: enforced }] = await Promise.all([
       listAllowedProjects(ctx, caller, subject, paged),
       listAllowedGroups(ctx, caller, subject, { page: 1, per_page: PER_PAGE }),
+      ctx.caches.settings.read(),
     ])
     const home = `${homeOfProject(subject)}/-/job_token_scope`
     const allowed = [
@@ -45,15 +46,19 @@ const scopePage = page({
           <p>
             A job has a token, <code>CI_JOB_TOKEN</code>, that reads what the user who started it may read, while it runs.
           </p>
-          <FormTag view={view} action={home} method="PUT">
-            <Checkbox
-              {...fieldsOf(view, scope).job_token_scope.enabled}
-              label="Only jobs of this project and of those below may use it here"
-              hint="Otherwise jobs of all projects may, with what their user may do here."
-              checked={subject.project.job_token_scope_enabled}
-            />
-            <Submit label="Save changes" />
-          </FormTag>
+          {enforced ? (
+            <p>Only jobs of this project and of those below may use it here: the settings of the service demand it.</p>
+          ) : (
+            <FormTag view={view} action={home} method="PUT">
+              <Checkbox
+                {...fieldsOf(view, scope).job_token_scope.enabled}
+                label="Only jobs of this project and of those below may use it here"
+                hint="Otherwise jobs of all projects may, with what their user may do here."
+                checked={subject.project.job_token_scope_enabled}
+              />
+              <Submit label="Save changes" />
+            </FormTag>
+          )}
           <h2>Allowed</h2>
           <Rows empty="No other project is allowed.">
             {allowed.map((each) => (
