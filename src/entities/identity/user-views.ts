@@ -52,7 +52,7 @@ export const OwnUser = z
 
 /** A user as administrators see them (U-4). */
 export const AdminUser = z
-  .strictObject({ ...OwnUser.shape, is_admin: z.boolean(), ...noted })
+  .strictObject({ ...OwnUser.shape, is_admin: z.boolean(), bot: z.boolean(), ...noted })
   .meta({ id: 'AdminUser', description: 'A user, as administrators see them.' })
 
 const currentOnly = { commit_email: z.string(), namespace_id: z.int().nullable() }
@@ -98,7 +98,7 @@ function presentOwnUser(user: UserRecord, view: View): z.infer<typeof OwnUser> {
 }
 
 export function presentAdminUser(user: UserRecord, view: View): z.infer<typeof AdminUser> {
-  return Object.assign(presentOwnUser(user, view), { is_admin: user.admin })
+  return Object.assign(presentOwnUser(user, view), { is_admin: user.admin, bot: user.kind === 'bot' })
 }
 
 /** A user in a list; administrators see more fields (U-9). */

@@ -20,7 +20,7 @@ const OWN = [
   ...['last_sign_in_at', 'confirmed_at', 'last_activity_on', 'email', 'theme_id', 'color_scheme_id', 'projects_limit', 'current_sign_in_at'],
   ...['identities', 'can_create_group', 'can_create_project', 'two_factor_enabled', 'external', 'private_profile'],
 ]
-const ADMIN = [...OWN, 'is_admin']
+const ADMIN = [...OWN, 'is_admin', 'bot']
 /** What X-16 adds to `GET /user`. */
 const CURRENT = ['commit_email', 'namespace_id']
 
