@@ -97,6 +97,8 @@ const READS = {
   'GET /groups/:id/members/all': '',
   'GET /groups/:id/members/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
   'GET /groups/:id/members/all/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
+  'GET /projects/:id/invitations': '',
+  'GET /groups/:id/invitations': '',
   'GET /projects/:id/access_requests': '',
   'GET /groups/:id/access_requests': '',
   'GET /projects/:id/repository/branches': '',
@@ -599,6 +601,12 @@ const IN_BOTH = Object.fromEntries(
       await k.post(`${at}/access_requests`, undefined, fill, token)
       return { ...fill, user_id: id }
     }
+    const invitationOf = ({ n }) => ({ email: `invited${n}@example.net`, access_level: 30 })
+    const invited = async (k) => {
+      const fill = await place(k)
+      await k.post(`${at}/invitations`, invitationOf(k), fill)
+      return { ...fill, email: encodeURIComponent(invitationOf(k).email) }
+    }
     const attempt = async (k) => {
       const fill = await hook(k)
       await k.post(`${at}/hooks/:hook_id/test/push_events`, undefined, fill).catch(() => undefined)
@@ -644,6 +652,9 @@ const IN_BOTH = Object.fromEntries(
       [`POST ${at}/members`, async (k) => ({ body: { ...(await user(k)), access_level: 30 } })],
       [`PUT ${at}/members/:user_id`, async (k) => ({ fill: await member(k, at), body: { access_level: 20 } })],
       [`DELETE ${at}/members/:user_id`, async (k) => ({ fill: await member(k, at) })],
+      [`POST ${at}/invitations`, async (k) => ({ fill: await place(k), body: invitationOf(k) })],
+      [`PUT ${at}/invitations/:email`, async (k) => ({ fill: await invited(k), body: { access_level: 20 } })],
+      [`DELETE ${at}/invitations/:email`, async (k) => ({ fill: await invited(k) })],
       [`POST ${at}/access_requests`, async (k) => ({ fill: await place(k), token: (await asker(k)).token })],
       [`PUT ${at}/access_requests/:user_id/approve`, async (k) => ({ fill: await request(k) })],
       [`DELETE ${at}/access_requests/:user_id`, async (k) => ({ fill: await request(k) })],

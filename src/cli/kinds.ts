@@ -11,6 +11,7 @@ import { requestPipeline } from '../services/ci/merge-requests/run.js'
 import { assignFreeResources, assignResource } from '../services/ci/resource-groups/assign.js'
 import { runDueSchedules, runSchedule } from '../services/ci/schedules/run.js'
 import { wikiMaintenance } from '../services/content/wikis.js'
+import { invitationMail } from '../services/groups/invitation-mail.js'
 import { sendIntegrationMail } from '../services/hooks/integrations/mail.js'
 import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
@@ -42,6 +43,7 @@ import { maintenance } from '../services/repository/push/maintenance-job.js'
 export const kinds: AnyJob<Context>[] = [
   abuseMail,
   accountMail,
+  invitationMail,
   credentialMail,
   wrongCodesMail,
   waitingMail,

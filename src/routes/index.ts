@@ -36,6 +36,7 @@ import { labels } from './labels/index.js'
 import { markdown } from './markdown/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
+import { invitations } from './members/invitations.js'
 import { approvals } from './merge-requests/approvals.js'
 import { mergeRequestAttention } from './merge-requests/attention.js'
 import { contents as mergeRequestContents } from './merge-requests/contents.js'
@@ -148,6 +149,7 @@ const subjects: Section[] = [
   },
   { name: 'Members', description: 'Members of projects and groups, and their roles.', endpoints: members },
   { name: 'Access requests', description: 'Requests to join a project or group.', endpoints: accessRequests },
+  { name: 'Invitations', description: 'Invitations to projects and groups by e-mail.', endpoints: invitations },
   { name: 'Branches', description: 'Branches and their protection.', endpoints: branches },
   { name: 'Protected branches and tags', description: 'Who can push to and merge into branches, and create tags.', endpoints: protection },
   { name: 'Templates', description: 'Texts that new files and descriptions begin with.', endpoints: templates },

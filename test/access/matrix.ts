@@ -358,6 +358,8 @@ export const BODIES: Record<string, object> = {
   'POST /groups/:id/share': { group_id: 999_999, group_access: 10, expires_at: '2001-01-01' },
   'POST /groups/:id/members': { user_id: 999_999, access_level: 10 },
   'PUT /groups/:id/members/:user_id': { access_level: 10 },
+  'POST /groups/:id/invitations': { email: 'x', access_level: 10 },
+  'PUT /groups/:id/invitations/:email': { access_level: 10 },
   'PUT /groups/:id/custom_attributes/:key': { value: 'x' },
   'PUT /projects/:id/custom_attributes/:key': { value: 'x' },
   'PUT /users/:id/custom_attributes/:key': { value: 'x' },

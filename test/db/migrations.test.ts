@@ -48,6 +48,7 @@ const FROZEN = {
   '0041_flags_and_topics': '9dd8be83cb65047680439f2a55535914545b8f2f00abdd069fc902dab66fe901',
   '0042_several_people': 'cfc9848b636205213456c54ce384fdcd9c640474f83909c24fe493c5a753a512',
   '0043_received_mails': '6e553ab0ee0e1021606e3b7134ffb789099e1a0cb6562384f9c7c4aa12936e07',
+  '0042_invitations': '71597bb26d910282b33e2c10500d4e1def2a14768f7fb4669bc78b6e713c7505',
 }
 
 describe('migrations', () => {

@@ -77,6 +77,7 @@ async function makeProject(): Promise<TestProject> {
   await say('/variables', { key: 'ONE', value: 'one' })
   await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)
   await say('/freeze_periods', { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1' })
+  await say('/invitations', { email: 'waiting@example.net', access_level: 10 })
   await say('/triggers', { description: 'one' })
   await say('/feature_flags', { name: 'one', strategies: [{ name: 'default', parameters: {} }] })
   await say('/feature_flags_user_lists', { name: 'one', user_xids: 'one' })
@@ -272,6 +273,7 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   full_path: fullPath,
   'link[url]': 'https://links.example/',
   'hook[url]': 'https://hooks.example/',
+  'invitation[emails]': 'someone@example.net',
   'flag[name]': 'two',
   'badge[link_url]': 'https://badges.example/',
   'badge[image_url]': 'https://badges.example/one.svg',

@@ -33,6 +33,39 @@ export const members = pgTable(
   ],
 )
 
+/** What somebody was invited to by e-mail (IV-1). One that has ended is kept for a day, for the limit of its author. */
+export const invitations = pgTable(
+  'invitations',
+  {
+    id: id(),
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    /** Normalised. */
+    email: text().notNull(),
+    /** Of the token in the link of the mail; null before it was sent. */
+    digest: text().unique(),
+    access_level: integer().notNull(),
+    /** Of the membership. */
+    expires_at: date({ mode: 'string' }),
+    created_by_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+    ended_at: moment(),
+  },
+  (t) => [
+    check('invitations_one_source', sql`(${t.project_id} is null) <> (${t.namespace_id} is null)`),
+    uniqueIndex('invitations_project_id_email_key').on(t.project_id, t.email).where(sql`${t.project_id} is not null and ${t.ended_at} is null`),
+    uniqueIndex('invitations_namespace_id_email_key').on(t.namespace_id, t.email).where(sql`${t.namespace_id} is not null and ${t.ended_at} is null`),
+    index('invitations_project_id_idx').on(t.project_id).where(sql`${t.project_id} is not null`),
+    index('invitations_namespace_id_idx').on(t.namespace_id).where(sql`${t.namespace_id} is not null`),
+    index('invitations_email_idx').on(t.email),
+    index('invitations_created_by_id_idx').on(t.created_by_id, t.created_at),
+    index('invitations_created_at_idx').on(t.created_at),
+  ],
+)
+
 /** The notification settings of a user for a project, for a group or, if both are null, globally (OT-9). */
 export const notificationSettings = pgTable(
   'notification_settings',

@@ -3,14 +3,10 @@ import type { Access } from '../../access/access.js'
 import { Member, presentMember } from '../../entities/groups/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { clearableDate, documentedWith, idList, idPaging, int, needsOneOf, oneOrMore, opt, rowId, searchText, str } from '../../http/params.js'
+import { clearableDate, idList, idPaging, needsOneOf, oneOrMore, opt, rowId, searchText, str } from '../../http/params.js'
 import { addMembers, changeMember, getMember, listMembers, removeMember } from '../../services/groups/members.js'
 import { findUserByName } from '../../services/identity/users.js'
-import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
-
-/** The roles that members of a project, or of a group, can have. */
-const levels = (path: string) =>
-  documentedWith(int({ min: -1, max: 100 }), { enum: path.startsWith('/projects/') ? [10, 20, 30, 40] : [10, 20, 30, 40, 50] })
+import { levels, type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
 
 /** Members (ME-1 to ME-7), once for projects and once for groups. */
 const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_member' | 'manage_members') => Access<MemberSubject, true>) => [

@@ -1,5 +1,6 @@
 import type { Access } from '../../access/access.js'
 import { onGroupSignedIn, onProjectSignedIn } from '../../access/rules.js'
+import { documentedWith, int } from '../../http/params.js'
 import { type MemberSource, sourceOfGroup, sourceOfProject } from '../../services/groups/members.js'
 
 /** The project or group whose members are requested, and whether the caller can manage them. */
@@ -31,3 +32,7 @@ export const onGroupMembers = (ability: Ability): Access<MemberSubject, true> =>
     },
   }
 }
+
+/** The roles that members of a project, or of a group, can have. */
+export const levels = (path: string) =>
+  documentedWith(int({ min: -1, max: 100 }), { enum: path.startsWith('/projects/') ? [10, 20, 30, 40] : [10, 20, 30, 40, 50] })

@@ -20,6 +20,7 @@ export type AuditAction =
   | `deploy_token_${'created' | 'revoked'}`
   | `access_token_${'created' | 'rotated' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`
+  | `invitation_${'sent' | 'updated' | 'withdrawn' | 'declined'}`
   | `${'project' | 'group'}_${'created' | 'deletion_scheduled' | 'restored' | 'deleted'}`
   | `group_${'updated' | 'transferred' | 'shared' | 'unshared'}`
   | 'visibility_changed'

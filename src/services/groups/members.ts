@@ -62,7 +62,7 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
 })
 
 export const userColumns = userRefColumns(users)
-const isActive = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
+export const isActive = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
 
 export interface MemberFilter extends Keyset {
   query?: string | undefined
@@ -208,7 +208,11 @@ export function checkGrant(ctx: Pick<Context, 'now'>, source: MemberSource, leve
   if (level > source.level) throw forbidden()
 }
 
-export const belongsTo = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
+/** What is enough to know of a project or group to add a member. */
+type MemberPlace = Pick<MemberSource, 'kind' | 'id' | 'fullPath'>
+
+export const belongsTo = (source: Pick<MemberSource, 'kind' | 'id'>) =>
+  eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
 
 /**
  * Locks the source against removal until the transaction ends, so that nothing is added to a project or group that is
@@ -260,7 +264,7 @@ async function requireAnotherOwner(tx: Transaction, source: MemberSource, userId
 export const auditMember = (
   ctx: Context,
   tx: Transaction,
-  source: MemberSource,
+  source: MemberPlace,
   { action, userId, changes }: { action: AuditAction; userId: number; changes: Record<string, unknown> },
 ) => audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
 
@@ -280,10 +284,11 @@ export async function addMembers(ctx: Context, source: MemberSource, caller: Sig
   })
 }
 
-async function addMember(
+/** Adds one member, in a transaction that has locked the source; 409 if they are one already. */
+export async function addMember(
   ctx: Context,
   tx: Transaction,
-  source: MemberSource,
+  source: MemberPlace,
   user_id: number,
   { access_level, expires_at = null, created_by_id }: NewMembership & { created_by_id: number },
 ) {
@@ -315,10 +320,16 @@ async function addMember(
 }
 
 /** The foreign key columns of a membership in the source. */
-export const sourceColumns = ({ kind, id }: MemberSource) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
+export const sourceColumns = ({ kind, id }: Pick<MemberSource, 'kind' | 'id'>) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
 
 /** Records that a user joined or left a project; groups have no such events (EV-5). */
-export async function recordMembership(ctx: Pick<Context, 'now'>, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
+export async function recordMembership(
+  ctx: Pick<Context, 'now'>,
+  tx: Transaction,
+  source: Pick<MemberSource, 'kind' | 'id'>,
+  userId: number,
+  action: 'joined' | 'left',
+) {
   if (source.kind === 'project')
     await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
 }

@@ -5,6 +5,7 @@ import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob, type Job } from '../../jobs/kinds.js'
 import { recordWikis } from '../content/record-wikis.js'
 import { removeStalledUploads } from '../core/stalled-uploads.js'
+import { dropOldInvitations } from '../groups/invitations.js'
 import { endExpiredMemberships } from '../groups/members.js'
 import { directoryCheck } from '../identity/sign-in/ldap.js'
 import { oldSessions } from '../identity/sign-in/sessions.js'
@@ -79,7 +80,10 @@ const repositoryChecks = defineJob({
 const expiredMemberships = defineJob({
   kind: 'expired memberships',
   input: noInput,
-  run: (ctx: Context) => endExpiredMemberships(ctx),
+  async run(ctx: Context) {
+    await endExpiredMemberships(ctx)
+    await dropOldInvitations(ctx)
+  },
   every: HOUR_MS,
 })
 

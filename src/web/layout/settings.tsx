@@ -10,6 +10,7 @@ const SECTIONS: SideSection[] = [
       ['/-/profile/account', 'Account', 'settings'],
       ['/-/profile/emails', 'E-mail addresses', 'mail'],
       ['/-/profile/notifications', 'Notifications', 'bell'],
+      ['/-/invites', 'Invitations', 'users'],
     ],
   ],
   [

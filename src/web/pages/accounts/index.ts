@@ -1,4 +1,5 @@
 import type { Form, Page } from '../../page.js'
+import { invitationAcceptance, invitationRefusal, invitationsPage } from './invitations.js'
 import { confirmationForm, confirmationPage, confirmationRequest, passwordForm, passwordPage, passwordRequest } from './links.js'
 import { passkeyForm, passkeyPage, secondFactorForm, secondFactorPage } from './second-factor.js'
 import { signInForm, signInPage, signOutForm } from './sign-in.js'
@@ -29,6 +30,9 @@ export const accounts: readonly (Page | Form)[] = [
   almostTherePage,
   themePage,
   themeForm,
+  invitationsPage,
+  invitationAcceptance,
+  invitationRefusal,
   unsubscribePage,
   unsubscribeForm,
 ]

@@ -23,6 +23,7 @@ import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
+import { invitationForms, invitationsSection } from './invitations.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 import { sharesSection } from './shares.js'
 
@@ -116,6 +117,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                 )}
               </section>
             )}
+            {manages && (await invitationsSection(ctx, of, subject, view))}
             <SearchForm action={view.links.prefix + list(subject)} label="Find a member" value={input.search} />
             <Rows empty={input.search ? 'No member has this in their name.' : 'There are no members.'}>
               {all.items.map((member) => {
@@ -279,7 +281,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     },
   })
 
-  return [membersPage, memberPage, addition, change, removal, leaving, request, withdrawal, approval, denial]
+  return [membersPage, memberPage, addition, change, removal, leaving, request, withdrawal, approval, denial, ...invitationForms(of, membersPage)]
 }
 
 type Shown = MemberRecord['user']
