@@ -21,6 +21,7 @@ import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requ
 import { postMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
+import { csvMail } from '../services/mail/csv.js'
 import { dispatchMail, sendMail } from '../services/mail/jobs.js'
 import { fetchMail } from '../services/mail/replies/fetch.js'
 import { refusalMail } from '../services/mail/replies/refusal.js'
@@ -44,6 +45,7 @@ export const kinds: AnyJob<Context>[] = [
   abuseMail,
   accountMail,
   invitationMail,
+  csvMail,
   credentialMail,
   wrongCodesMail,
   waitingMail,

@@ -31,6 +31,7 @@ export interface Mail {
   /** Where answers go, in place of the sender. */
   replyTo?: string | undefined
   headers: Record<string, string>
+  attachments?: { filename: string; content: Buffer; contentType: string }[] | undefined
 }
 
 export interface Mailer {
@@ -89,12 +90,14 @@ export function openMailer({ host, port, secure, requireTls, ignoreTls, verify, 
 }
 
 const messageOf = ({ to, fromName, subject, text, html, messageId, thread, replyTo, headers }: Mail, from: MailSetting['from']) => ({
+const messageOf = ({ to, fromName, subject, text, html, messageId, thread, headers, attachments }: Mail, from: MailSetting['from']) => ({
   from: { name: oneLine(fromName ?? from.name), address: from.address },
   to: { name: oneLine(to.name), address: to.address },
   envelope: { from: from.address, to: [to.address] },
   subject: oneLine(subject),
   text,
   ...(html !== undefined && { html }),
+  ...(attachments && { attachments }),
   messageId,
   ...(replyTo !== undefined && { replyTo }),
   ...(thread !== undefined && thread !== messageId && { inReplyTo: thread, references: [thread] }),

@@ -16,6 +16,7 @@ import { parseInput } from '../../http/params.js'
 import { holderOfCall, runAsHolder } from '../../lib/async/holder.js'
 import { asPath } from '../../lib/numeric-id.js'
 import { atomOf, type Feed, type FeedEntry } from '../../lib/text/atom.js'
+import { type CalendarEntry, calendarOf } from '../../lib/text/calendar.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { wholeEnd } from '../../lib/text/whole-end.js'
 import { titleOf } from '../../rules/commit-title.js'
@@ -30,7 +31,7 @@ import {
 } from '../../services/activity/events.js'
 import { listReleases } from '../../services/content/releases.js'
 import { findUserByName } from '../../services/identity/users.js'
-import { type IssueRecord, listIssues } from '../../services/issuables/issues/list.js'
+import { type IssueRecord, listDueIssues, listIssues } from '../../services/issuables/issues/list.js'
 import type { IssuableSource } from '../../services/issuables/list.js'
 import { listMergeRequests } from '../../services/issuables/merge-requests/reading/list.js'
 import { loadProjects } from '../../services/projects/load.js'
@@ -58,10 +59,11 @@ interface Call {
 
 type FeedParts = Omit<Feed, 'self' | 'page'>
 
-/** A page that is a feed with `.atom` after its path. Null: there is no such feed, but perhaps a page. */
+/** A page that is a feed with `.atom` after its path, or a calendar with `.ics`. Null: there is none, but perhaps a page. */
 interface FeedAddress {
   at: RegExp
   feed(call: Call): Promise<FeedParts | null>
+  calendar?(call: Call): Promise<{ title: string; entries: CalendarEntry[] }>
 }
 
 const inUrl = (text: string) => text.split('/').map(encodeURIComponent).join('/')
@@ -241,11 +243,42 @@ const issueEntry = (ctx: Context, kind: 'issue' | 'merge_request', { id, iid, ti
   updated: updated_at,
 })
 
-async function issuesIn({ ctx, caller, query }: Call, source: IssuableSource, title: string): Promise<FeedParts> {
+/** What an address lists issues of. */
+interface IssuePlace {
+  source: IssuableSource
+  title: string
+}
+
+async function issuesIn({ ctx, caller, query }: Call, { source, title }: IssuePlace): Promise<FeedParts> {
   const filter = issueFilterOf(parseInput(filterInput, listQuery(query)))
   const { items } = await listIssues(ctx, caller, source, { ...filter, ...newest })
   return { title, entries: items.map(({ issue, path, author }) => ({ ...issueEntry(ctx, 'issue', issue, path), author: author.name })) }
 }
+
+/** The most entries of a calendar, those that are due first. */
+const MAX_DUE = 500
+
+/** Open issues with a due date, from two weeks ago to the end of the next month unless the query says otherwise (RX-34). */
+async function dueIn({ ctx, caller, query }: Call, { source, title }: IssuePlace) {
+  const asked = { due_date: 'next_month_and_previous_two_weeks', ...query }
+  const filter = issueFilterOf(parseInput(filterInput, listQuery(Object.assign(emptyParameterBag(), asked))))
+  if (filter.due_date === '0') return { title, entries: [] }
+  const { items } = await listDueIssues(ctx, caller, source, { ...filter, order_by: 'due_date', sort: 'asc', page: 1, per_page: MAX_DUE })
+  const host = new URL(ctx.links.base).hostname
+  return {
+    title,
+    entries: items.flatMap(({ id, iid, title: name, due_date: day, updated_at: updated, path }): CalendarEntry[] =>
+      day === null ? [] : [{ id: `issue-${id}@${host}`, title: `${name} (${path}#${iid})`, link: below(ctx, path, `issues/${iid}`), day, updated }],
+    ),
+  }
+}
+
+/** A list of issues as a feed and as a calendar. */
+const issueAddress = (at: RegExp, place: (call: Call) => Promise<[Call, IssuePlace]>): FeedAddress => ({
+  at,
+  feed: async (call) => issuesIn(...(await place(call))),
+  calendar: async (call) => dueIn(...(await place(call))),
+})
 
 const GROUPED = '(?:groups/)?'
 const PATH = '(?<path>[^/]+(?:/[^/]+)*?)'
@@ -262,31 +295,25 @@ const feeds: FeedAddress[] = [
       }
     },
   },
-  {
-    at: /^dashboard\/issues$/,
-    async feed(call) {
-      signedInOf(call)
-      const query = Object.assign(emptyParameterBag(), { scope: 'assigned_to_me' }, call.query)
-      return issuesIn({ ...call, query }, 'everywhere', 'Your issues')
-    },
-  },
+  issueAddress(/^dashboard\/issues$/, async (call) => {
+    signedInOf(call)
+    const query = Object.assign(emptyParameterBag(), { scope: 'assigned_to_me' }, call.query)
+    return [
+      { ...call, query },
+      { source: 'everywhere', title: 'Your issues' },
+    ]
+  }),
   { at: new RegExp(`^${PROJECT}commits/(?<rest>.+)$`, 's'), feed: commitsFeed },
   { at: new RegExp(`^${PROJECT}tags$`), feed: tagsFeed },
   { at: new RegExp(`^${PROJECT}releases$`), feed: releasesFeed },
-  {
-    at: new RegExp(`^groups/${PATH}/-/issues$`),
-    async feed(call) {
-      const group = await getGroupFor(call.ctx, call.caller, asPath(call.path))
-      return issuesIn(call, { group }, `${group.group.full_path}: issues`)
-    },
-  },
-  {
-    at: new RegExp(`^${PROJECT}issues$`),
-    async feed(call) {
-      const project = await projectAt(call, 'read_issue')
-      return issuesIn(call, { project }, `${fullPathOf(project.project)}: issues`)
-    },
-  },
+  issueAddress(new RegExp(`^groups/${PATH}/-/issues$`), async (call) => {
+    const group = await getGroupFor(call.ctx, call.caller, asPath(call.path))
+    return [call, { source: { group }, title: `${group.group.full_path}: issues` }]
+  }),
+  issueAddress(new RegExp(`^${PROJECT}issues$`), async (call) => {
+    const project = await projectAt(call, 'read_issue')
+    return [call, { source: { project }, title: `${fullPathOf(project.project)}: issues` }]
+  }),
   {
     at: new RegExp(`^${PROJECT}merge_requests$`),
     async feed(call) {
@@ -306,34 +333,37 @@ const feeds: FeedAddress[] = [
   { at: new RegExp(`^${GROUPED}${PATH}$`), feed: activityFeed },
 ]
 
-/** A page, in an address, and what follows its path for a feed; null for any other address. */
-function feedIn({ url }: FastifyRequest): { page: string; self: string } | null {
+type Format = 'atom' | 'ics'
+
+/** A page, in an address, and what follows its path for a feed or a calendar; null for any other address. */
+function feedIn({ url }: FastifyRequest): { page: string; self: string; format: Format } | null {
   const [path = '', query = ''] = url.split('?', 2)
   if (path.length > MAX_PATH) return null
-  const asked = new URLSearchParams(query).get('format') === 'atom' && !path.endsWith('.atom')
-  if (!asked && !path.endsWith('.atom')) return null
-  const page = asked ? path.replace(/\/$/, '') : path.slice(0, -'.atom'.length)
-  return page === '' || page.endsWith('/') ? null : { page, self: `${page}.atom` }
+  const named = (['atom', 'ics'] as const).find((each) => path.endsWith(`.${each}`))
+  const format = named ?? (new URLSearchParams(query).get('format') === 'atom' ? 'atom' : undefined)
+  if (!format) return null
+  const page = named ? path.slice(0, -named.length - 1) : path.replace(/\/$/, '')
+  return page === '' || page.endsWith('/') ? null : { page, self: `${page}.${format}`, format }
 }
 
 /** A token in the query is that of feeds; its older name is taken, too. */
 const tokenIn = (query: ParameterBag) => [query['feed_token'], query['rss_token']].find((each) => typeof each === 'string' && each !== '')
 
+const TYPES: Record<Format, string> = { atom: 'application/atom+xml; charset=utf-8', ics: 'text/calendar; charset=utf-8' }
 const HEADERS = {
-  'content-type': 'application/atom+xml; charset=utf-8',
   'cache-control': 'private, no-cache',
   'content-security-policy': "default-src 'none'; sandbox",
 }
 
 /** A feed, with what its address names. */
-type FoundFeed = Pick<FeedAddress, 'feed'> & Pick<Call, 'path' | 'rest'> & NonNullable<ReturnType<typeof feedIn>>
+type FoundFeed = Pick<FeedAddress, 'feed' | 'calendar'> & Pick<Call, 'path' | 'rest'> & NonNullable<ReturnType<typeof feedIn>>
 
-/** The feeds of pages (WB-230). */
+/** The feeds of pages (WB-230), and the calendars of issues (RX-34). */
 export const pageFeeds = addressKind({
   find(request): FoundFeed | null {
     const asked = feedIn(request)
     const found = asked && findFeed(asked.page)
-    return found && { ...asked, ...found }
+    return found && (asked.format === 'atom' || found.calendar) ? { ...asked, ...found } : null
   },
   answer: serveFeed,
 })
@@ -345,28 +375,35 @@ async function serveFeed(ctx: Context, found: FoundFeed, request: FastifyRequest
   const caller = token ? await callerOfFeedToken(ctx, String(token), request.ip) : await callerOf(ctx, request, '/events')
   await countRequest(ctx, caller.user?.id ?? null, request, reply)
   const call: Call = { ctx: forCall(ctx, request, caller), caller, query, path: found.path, rest: found.rest }
-  const parts = await runAsHolder(holderOfCall(caller.user?.id, request.ip), () => found.feed(call)).catch((error: unknown) => {
+  const text = await runAsHolder(holderOfCall(caller.user?.id, request.ip), () => textOf(found, call)).catch((error: unknown) => {
     // without `/-/` it may be the older address of a page about a file
     if (error instanceof Failure && error.kind === 'not_found' && !found.page.includes('/-/')) return null
     throw error
   })
-  if (!parts) return null
-  const { base } = ctx.links
-  const bytes = Buffer.from(atomOf({ ...parts, self: base + found.self, page: base + found.page }))
+  if (text === null) return null
+  const bytes = Buffer.from(text)
   const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
   // the URL may have a token in its query
   reply.header('referrer-policy', 'no-referrer')
-  return sendContent(request, reply, new Content({ etag, headers: HEADERS, open: async () => bytes }))
+  return sendContent(request, reply, new Content({ etag, headers: { ...HEADERS, 'content-type': TYPES[found.format] }, open: async () => bytes }))
+}
+
+/** The text of a feed or a calendar; null if there is none. */
+async function textOf(found: FoundFeed, call: Call): Promise<string | null> {
+  if (found.format === 'ics') return found.calendar ? calendarOf(await found.calendar(call)) : null
+  const parts = await found.feed(call)
+  const { base } = call.ctx.links
+  return parts && atomOf({ ...parts, self: base + found.self, page: base + found.page })
 }
 
 /** The feed of a page, with what its address names. */
-function findFeed(page: string): (Pick<FeedAddress, 'feed'> & Pick<Call, 'path' | 'rest'>) | null {
+function findFeed(page: string): (Pick<FeedAddress, 'feed' | 'calendar'> & Pick<Call, 'path' | 'rest'>) | null {
   const text = decoded(page.slice(1))
   if (text === null) return null
-  for (const { at, feed } of feeds) {
+  for (const { at, feed, calendar } of feeds) {
     const found = at.exec(text)
     const { path = '', rest = '' } = found?.groups ?? {}
-    if (found && !path.split('/').includes('-')) return { feed, path, rest }
+    if (found && !path.split('/').includes('-')) return { feed, ...(calendar && { calendar }), path, rest }
   }
   return null
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { bool, oneOf, opt, orDefault } from '../../http/params.js'
 import { ORDER_COLUMNS } from '../../services/issuables/filters.js'
+import { DUE_DATES } from '../../services/issuables/issues/list.js'
 import { fieldsOf, negated, scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
 
 /** Filters of lists of issues (section 15). */
@@ -9,7 +10,7 @@ export const filters = (scope: 'created_by_me' | 'all') => ({
   ...traits,
   scope: orDefault(scopes(), scope),
   confidential: opt(bool()),
-  due_date: opt(oneOf(['0', 'overdue', 'week', 'month'])),
+  due_date: opt(oneOf(DUE_DATES)),
   not: negated(traits),
   with_labels_details: orDefault(bool(), false),
   order_by: orDefault(oneOf(ORDER_COLUMNS), 'created_at'),

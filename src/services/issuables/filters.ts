@@ -29,8 +29,8 @@ export interface NegatableFilters {
 export const FIELDS = ['title', 'description'] as const
 
 export const ORDER_COLUMNS = ['created_at', 'updated_at'] as const
-/** The orders of lists; the last two are those of merge requests. */
-export type IssuableOrder = (typeof ORDER_COLUMNS)[number] | 'title' | 'merged_at'
+/** The orders of lists: `title` and `merged_at` are those of merge requests, `due_date` that of issues which have one. */
+export type IssuableOrder = (typeof ORDER_COLUMNS)[number] | 'title' | 'merged_at' | 'due_date'
 
 /** Filters that lists of issues and of merge requests share. */
 export interface IssuableFilter extends NegatableFilters, Paging {

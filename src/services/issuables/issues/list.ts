@@ -107,10 +107,13 @@ export async function loadIssue(ctx: Context, caller: Pick<Caller, 'user'>, id: 
   return record
 }
 
+/** Periods of due dates that lists take, and `0` for issues without one. */
+export const DUE_DATES = ['0', 'any', 'today', 'tomorrow', 'overdue', 'week', 'month', 'next_month_and_previous_two_weeks'] as const
+
 export interface IssueFilter extends IssuableFilter {
   state: 'opened' | 'closed' | 'all'
   confidential?: boolean | undefined
-  due_date?: '0' | 'overdue' | 'week' | 'month' | undefined
+  due_date?: (typeof DUE_DATES)[number] | undefined
   with_labels_details: boolean
 }
 
@@ -123,9 +126,11 @@ const list = listerOf<IssueReach, IssueFilter>({
   reach: issueReach,
   inReach: issuesInReach,
   visible: visibleIssues,
+  orderKey: (by) => (by === 'due_date' ? sql`${issues.due_date}` : undefined),
   filters: {
     confidential: { where: (confidential) => eq(issues.confidential, confidential), value: ({ confidential }) => confidential },
     due_none: { where: () => sql`${issues.due_date} is null`, value: ({ due_date }) => due_date === '0' || undefined },
+    due_any: { where: () => sql`${issues.due_date} is not null`, value: ({ due_date }) => due_date === 'any' || undefined },
     due_from: { where: (day) => sql`${issues.due_date} >= ${day}::date`, value: ({ due_date, now }) => dueDays(due_date, now).from },
     due_to: { where: (day) => sql`${issues.due_date} <= ${day}::date`, value: ({ due_date, now }) => dueDays(due_date, now).to },
   },
@@ -137,6 +142,12 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { from?: string; to?:
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const monday = date - ((now.getUTCDay() + 6) % 7)
   switch (due) {
+    case 'today':
+      return { from: at(year, month, date), to: at(year, month, date) }
+    case 'tomorrow':
+      return { from: at(year, month, date + 1), to: at(year, month, date + 1) }
+    case 'next_month_and_previous_two_weeks':
+      return { from: at(year, month, date - 14), to: at(year, month + 2, 0) }
     case 'overdue':
       return { to: at(year, month, date - 1) }
     case 'week':
@@ -154,6 +165,39 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { from?: string; to?:
  */
 export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<Page<IssueRecord>> =>
   list(ctx, caller, at, filter, (ids) => loadInOrder(ctx, ids, filter.with_labels_details))
+
+const selectDue = statement('due issues by id', (db) =>
+  db
+    .select({
+      id: issues.id,
+      iid: issues.iid,
+      title: issues.title,
+      due_date: issues.due_date,
+      updated_at: issues.updated_at,
+      path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
+    })
+    .from(issues)
+    .innerJoin(projects, eq(projects.id, issues.project_id))
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(inIds(issues.id)),
+)
+
+/** What a calendar shows of an issue. */
+export interface DueIssue {
+  id: number
+  iid: number
+  title: string
+  due_date: string | null
+  updated_at: Date
+  path: string
+}
+
+/** The issues of a list, with what a calendar shows of them; authorised as for `listIssues`. */
+export const listDueIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<Page<DueIssue>> =>
+  list(ctx, caller, at, filter, async (ids) => {
+    const found = new Map((ids.length > 0 ? await selectDue(ctx.db, null).execute({ ids }) : []).map((each) => [each.id, each]))
+    return ids.flatMap((id) => found.get(id) ?? [])
+  })
 
 /** How many there are of them. */
 export const countIssues = async (ctx: Context, caller: Pick<Caller, 'user'>, at: IssuableSource, filter: IssueFilter): Promise<number> =>

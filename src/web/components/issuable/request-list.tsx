@@ -9,6 +9,7 @@ import type { PageView } from '../../page.js'
 import { Pager, Rows } from '../list.js'
 import { BulkForm, chosenIn } from './bulk.js'
 import { ListHead, requestFilterOf, type requestFilters } from './filters.js'
+import { ListExports } from './list-exports.js'
 import { RequestRow } from './rows.js'
 
 const PER_PAGE = 20
@@ -25,10 +26,12 @@ interface RequestList {
   scope: Parameters<typeof requestFilterOf>[1]
   /** Where merge requests of the project can be changed together. */
   changeAt?: string | null
+  /** Where the list is asked for as a table. */
+  csvAt?: string | null
 }
 
 /** A list of merge requests with its states, filters and pages. */
-export async function requestList({ ctx, caller, view, source, given, at, scope, changeAt = null }: RequestList) {
+export async function requestList({ ctx, caller, view, source, given, at, scope, changeAt = null, csvAt = null }: RequestList) {
   const filter = requestFilterOf(given, scope)
   const project = source !== 'everywhere' && 'project' in source ? source : null
   const [{ items: found, total }, counts, labels, milestones] = await Promise.all([
@@ -73,6 +76,7 @@ export async function requestList({ ctx, caller, view, source, given, at, scope,
         rows
       )}
       <Pager view={view} page={given.page} perPage={PER_PAGE} total={total} />
+      <ListExports view={view} csv={total > 0 ? csvAt : null} />
     </>
   )
 }

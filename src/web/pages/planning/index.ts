@@ -19,7 +19,7 @@ import {
   issueUnlinking,
 } from './issue/forms.js'
 import { issuePage } from './issue/show.js'
-import { groupIssuesPage, groupRequestsPage, issuesChange, issuesPage, myIssuesPage, myRequestsPage } from './issues.js'
+import { groupIssuesPage, groupRequestsPage, issuesChange, issuesExport, issuesPage, myIssuesPage, myRequestsPage } from './issues.js'
 import { groupLabels, labelPromotion, labelSubscription, projectLabels } from './labels.js'
 import { groupMilestones, milestonePromotion, projectMilestones } from './milestones.js'
 import { newIssueForm, newIssuePage } from './new-issue.js'
@@ -75,6 +75,7 @@ export const planning: readonly (Page | Form)[] = [
   issueRemoval,
   issuesPage,
   issuesChange,
+  issuesExport,
   groupIssuesPage,
   groupRequestsPage,
   myIssuesPage,

@@ -9,9 +9,11 @@ import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/i
 import { countIssues, listIssues } from '../../../services/issuables/issues/list.js'
 import { type IssueChanges, updateIssue } from '../../../services/issuables/issues/update.js'
 import type { IssuableSource } from '../../../services/issuables/list.js'
+import { requestCsv } from '../../../services/mail/csv.js'
 import { Icon } from '../../components/icon.js'
 import { BulkForm, bulkUpdate, changeEach, changesIn, chosenIids, chosenIn } from '../../components/issuable/bulk.js'
 import { issueFilterOf, issueFilters, ListHead, requestFilters } from '../../components/issuable/filters.js'
+import { csvNotice, ListExports } from '../../components/issuable/list-exports.js'
 import { requestList } from '../../components/issuable/request-list.js'
 import { IssueRow } from '../../components/issuable/rows.js'
 import { Pager, Rows } from '../../components/list.js'
@@ -34,10 +36,12 @@ interface IssueList {
   scope?: 'all' | 'assigned_to_me'
   /** Where issues of the project can be changed together. */
   changeAt?: string | null
+  /** Where the list is asked for as a table. */
+  csvAt?: string | null
 }
 
 /** A list of issues with its states, filters and pages. */
-async function issueList({ ctx, caller, view, source, given, at, scope = 'all', changeAt = null }: IssueList) {
+async function issueList({ ctx, caller, view, source, given, at, scope = 'all', changeAt = null, csvAt = null }: IssueList) {
   const filter = issueFilterOf(given, scope)
   const states = ['opened', 'closed', 'all'] as const
   const choices = source !== 'everywhere' && caller.user ? source : null
@@ -82,6 +86,7 @@ async function issueList({ ctx, caller, view, source, given, at, scope = 'all', 
         rows
       )}
       <Pager view={view} page={given.page} perPage={PER_PAGE} total={total} />
+      {caller.user && <ListExports view={view} calendar={`${at}.ics`} csv={total > 0 ? csvAt : null} />}
     </>
   )
 }
@@ -93,6 +98,7 @@ export const issuesPage = page({
   async show({ ctx, caller, subject, input, view }) {
     const links = projectLinks(view, fullPathOf(subject.project))
     const changeAt = subject.can('manage_issue') ? `${within(subject)}/bulk_update` : null
+    const csvAt = ctx.mail && `${within(subject)}/export_csv${queryOf(view)}`
     return {
       title: `Issues · ${fullPathOf(subject.project)}`,
       feed: { title: `Issues of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
@@ -129,10 +135,21 @@ export const issuesPage = page({
             </>
           }
         >
-          {await issueList({ ctx, caller, view, source: { project: subject }, given: input, at: links.page('issues'), changeAt })}
+          {await issueList({ ctx, caller, view, source: { project: subject }, given: input, at: links.page('issues'), changeAt, csvAt })}
         </ProjectLayout>
       ),
     }
+  },
+})
+
+/** Has the list mailed as a table, with its filters (RX-35). */
+export const issuesExport = form({
+  at: 'P/-/issues/export_csv',
+  access: onProjectSignedIn('read_issue'),
+  input: issueFilters,
+  async submit({ ctx, caller, subject, input, view }) {
+    const total = await requestCsv(ctx, caller, subject, { kind: 'issues', filter: issueFilterOf(input, 'all') })
+    return new Redirect(`${within(subject)}${queryOf(view)}`, { notice: csvNotice(total, 'issues') })
   },
 })
 

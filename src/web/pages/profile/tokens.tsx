@@ -80,8 +80,10 @@ export const tokensPage = page({
           </FormTag>
           <h2>Token for feeds</h2>
           <p>
-            A feed reader sees what you see with <code>?feed_token=</code> and this token at the end of the address of a feed. It opens feeds alone.
+            A feed reader sees what you see with <code>?feed_token=</code> and this token at the end of the address of a feed. It opens feeds alone,
+            and the calendar of your issues in a calendar program:
           </p>
+          <Copied id="calendar" label="Address of your calendar" value={`${view.links.base}/dashboard/issues.ics?feed_token=${feedToken}`} />
           <Copied id="feed-token" label="Token for feeds" value={feedToken} />
           <ActionButton view={view} action="/-/profile/reset_feed_token" method="PUT" label="Reset the token for feeds" class="danger" />
         </SettingsLayout>

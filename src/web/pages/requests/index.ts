@@ -3,7 +3,7 @@ import { anotherReview, requestAttributes, requestTime } from './attribute-forms
 import { requestChangesPage } from './changes/show.js'
 import { conflictsForm, conflictsPage } from './conflicts.js'
 import { editMergeRequestPage, newMergeRequestForm, newMergeRequestPage, requestChange } from './create.js'
-import { mergeRequestsPage, requestsChange } from './list.js'
+import { mergeRequestsPage, requestsChange, requestsExport } from './list.js'
 import {
   mergeCancellation,
   requestApproval,
@@ -43,6 +43,7 @@ export const requests: readonly (Page | Form)[] = [
   requestChange,
   mergeRequestsPage,
   requestsChange,
+  requestsExport,
   requestReady,
   requestMerge,
   mergeCancellation,

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { findMergeRequestFor } from '../../../access/merge-requests.js'
 import { fullPathOf, onProjectSignedIn } from '../../../access/rules.js'
 import { type MergeRequestChanges, updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
+import { requestCsv } from '../../../services/mail/csv.js'
 import { Icon } from '../../components/icon.js'
 import { bulkUpdate, changeEach, changesIn, chosenIids, peopleIn } from '../../components/issuable/bulk.js'
-import { requestFilters } from '../../components/issuable/filters.js'
+import { requestFilterOf, requestFilters } from '../../components/issuable/filters.js'
+import { csvNotice } from '../../components/issuable/list-exports.js'
 import { requestList } from '../../components/issuable/request-list.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks, queryOf } from '../../links.js'
@@ -20,6 +22,7 @@ export const mergeRequestsPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const at = links.page('merge_requests')
     const changeAt = subject.can('manage_merge_request') ? `${within(subject)}/bulk_update` : null
+    const csvAt = ctx.mail && `${within(subject)}/export_csv${queryOf(view)}`
     return {
       title: `Merge requests · ${fullPathOf(subject.project)}`,
       feed: { title: `Merge requests of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
@@ -38,10 +41,21 @@ export const mergeRequestsPage = page({
             )
           }
         >
-          {await requestList({ ctx, caller, view, source: { project: subject }, given: input, at, scope: 'all', changeAt })}
+          {await requestList({ ctx, caller, view, source: { project: subject }, given: input, at, scope: 'all', changeAt, csvAt })}
         </ProjectLayout>
       ),
     }
+  },
+})
+
+/** Has the list mailed as a table, with its filters (RX-35). */
+export const requestsExport = form({
+  at: 'P/-/merge_requests/export_csv',
+  access: onProjectSignedIn('read_merge_request'),
+  input: requestFilters,
+  async submit({ ctx, caller, subject, input, view }) {
+    const total = await requestCsv(ctx, caller, subject, { kind: 'merge_requests', filter: requestFilterOf(input, 'all') })
+    return new Redirect(`${within(subject)}${queryOf(view)}`, { notice: csvNotice(total, 'merge requests') })
   },
 })
 

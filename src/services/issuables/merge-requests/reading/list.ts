@@ -3,7 +3,9 @@ import type { Caller } from '../../../../access/actor.js'
 import { mergeRequestsInReach, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
 import { hasOneOf, hasPerson } from '../../../../db/conditions.js'
+import { inIds } from '../../../../db/conditions.js'
 import { mergeRequestApprovals, mergeRequestLabels, mergeRequests, users } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
 import { DRAFT_MARK } from '../../../../rules/draft.js'
 import type { Page } from '../../../core/page.js'
 import { type Assignees, any, distinct, type IssuableFilter, idOf, type NegatableFilters, none, ORDER_COLUMNS, user } from '../../filters.js'
@@ -128,6 +130,22 @@ export const listMergeRequests = (
   at: IssuableSource,
   filter: MergeRequestFilter,
 ): Promise<Page<MergeRequestRecord>> => list(ctx, caller, at, filter, (ids) => loadListed(ctx, ids))
+
+const selectIids = statement('numbers of merge requests', (db) =>
+  db.select({ id: mergeRequests.id, iid: mergeRequests.iid }).from(mergeRequests).where(inIds(mergeRequests.id)),
+)
+
+/** The numbers of the merge requests of a list, in its order. */
+export const listRequestIids = (
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  at: IssuableSource,
+  filter: MergeRequestFilter,
+): Promise<Page<{ iid: number }>> =>
+  list(ctx, caller, at, filter, async (ids) => {
+    const found = new Map((ids.length > 0 ? await selectIids(ctx.db, null).execute({ ids }) : []).map((each) => [each.id, each]))
+    return ids.flatMap((id) => found.get(id) ?? [])
+  })
 
 /** How many there are of them. */
 export const countMergeRequests = async (
