@@ -12,19 +12,13 @@ const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 /**
  * Cancels a deferred merge (MR-77 to MR-80). The service checks the caller's right, together with the target branch.
  */
-const cancel = (method: 'PUT' | 'POST') =>
-  endpoint({
-    method,
-    path: `${REQUEST}/cancel_merge_when_pipeline_succeeds`,
-    summary: 'Cancel merge when pipeline succeeds',
-    description: 'The merge request stays open; only the deferred merge is cancelled.',
-    answers: [405, 406],
-    access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
-    output: DetailedMergeRequest,
-    async handler({ ctx, caller, subject, view }) {
-      return presentDetailedMergeRequest(await cancelAutomaticMerge(ctx, caller, subject), dayOf(ctx.now()), view)
-    },
-  })
+const cancel = {
+  path: `${REQUEST}/cancel_merge_when_pipeline_succeeds`,
+  summary: 'Cancel merge when pipeline succeeds',
+  description: 'The merge request stays open; only the deferred merge is cancelled.',
+  answers: [405, 406] as const,
+  access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
+}
 
 export const merging: Endpoint[] = [
   endpoint({
@@ -47,8 +41,23 @@ export const merging: Endpoint[] = [
       return presentDetailedMergeRequest(await acceptMergeRequest(ctx, caller, subject, input), dayOf(ctx.now()), view)
     },
   }),
-  cancel('PUT'),
-  cancel('POST'),
+  endpoint({
+    ...cancel,
+    method: 'PUT',
+    output: DetailedMergeRequest,
+    async handler({ ctx, caller, subject, view }) {
+      return presentDetailedMergeRequest(await cancelAutomaticMerge(ctx, caller, subject), dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    ...cancel,
+    method: 'POST',
+    output: z.strictObject({ status: z.literal('success') }),
+    async handler({ ctx, caller, subject }) {
+      await cancelAutomaticMerge(ctx, caller, subject)
+      return { status: 'success' as const }
+    },
+  }),
   endpoint({
     method: 'PUT',
     path: `${REQUEST}/rebase`,

@@ -141,7 +141,7 @@ describe('cancelling it', () => {
     expect(body).toMatchObject({ state: 'opened', merge_when_pipeline_succeeds: false, should_remove_source_branch: null, subscribed: true })
     expect(await rowOfRequest(t, request)).toMatchObject({ merge_commit_message: null, merge_user_id: null })
     await accept(request, {}, cast.as.owner).expect(200)
-    await cancel(request, cast.as.owner, 'post').expect(201)
+    await cancel(request, cast.as.owner, 'post').expect(201, { status: 'success' })
     await status(request, 'success')
     await t.ctx.jobs.drain()
     expect(await showRequest(t, request)).toMatchObject({ state: 'opened' })
