@@ -213,6 +213,8 @@ const NOT_SENT = new Set([
 
 /** Stand on pages of a project in another state alone, or are sent by scripts; their tests are those of their pages. */
 const SELDOM = [
+  'POST P/-/issues/export_csv',
+  'POST P/-/merge_requests/export_csv',
   'DELETE P/-/job_token_scope/group/:allowed',
   'DELETE P/-/job_token_scope/project/:allowed',
   'POST P/-/environments/:environment_id/stop',

@@ -4,7 +4,7 @@ import { ActionButton } from '../form.js'
 /** What else a list is to be had as: a calendar of issues that are due, and a table by mail (RX-34, RX-35). */
 export const ListExports = ({ view, calendar, csv }: { view: PageView; calendar?: string; csv?: string | null }) =>
   calendar || csv ? (
-    <div class="actions">
+    <div class="actions start">
       {calendar && (
         <a class="button ghost" href={`${calendar}?due_date=next_month_and_previous_two_weeks`}>
           Calendar

@@ -84,7 +84,7 @@ export const invitationsPage = page({
             <p>
               <What of={found} />.
             </p>
-            <div class="actions">
+            <div class="actions start">
               <Answer view={view} of={found} token={input.token} />
             </div>
           </>
@@ -96,7 +96,7 @@ export const invitationsPage = page({
       headers,
       body: (
         <SettingsLayout view={view} at={AT} title="Invitations">
-          <p class="hint">Those to your confirmed e-mail addresses.</p>
+          <p>Those to your confirmed e-mail addresses.</p>
           <Rows empty="There are no invitations.">
             {received.map((each) => (
               <Row key={each.invitation.id} actions={<Answer view={view} of={each} />}>

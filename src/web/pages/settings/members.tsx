@@ -117,7 +117,6 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                 )}
               </section>
             )}
-            {manages && (await invitationsSection(ctx, of, subject, view))}
             <SearchForm action={view.links.prefix + list(subject)} label="Find a member" value={input.search} />
             <Rows empty={input.search ? 'No member has this in their name.' : 'There are no members.'}>
               {all.items.map((member) => {
@@ -156,6 +155,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
               })}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={all.total} />
+            {manages && (await invitationsSection(ctx, of, subject, view))}
             {await sharesSection(ctx, caller, subject, view)}
           </of.MemberFrame>
         ),
