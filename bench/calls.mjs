@@ -98,6 +98,7 @@ const READS = {
   'GET /groups/:id/members/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
   'GET /groups/:id/members/all/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
   'GET /projects/:id/invitations': '',
+  'GET /projects/:id/snapshot': '',
   'GET /groups/:id/invitations': '',
   'GET /projects/:id/access_requests': '',
   'GET /groups/:id/access_requests': '',

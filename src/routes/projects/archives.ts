@@ -1,12 +1,13 @@
 import { z } from 'zod'
-import { adminFirst, onProjectSignedIn } from '../../access/rules.js'
+import { adminFirst, adminOnProject, onProjectSignedIn } from '../../access/rules.js'
 import { ProjectExport, ProjectImport, presentProjectExport, presentProjectImport } from '../../entities/projects/project.js'
 import { refused } from '../../failures.js'
 import { downloadOf } from '../../http/content.js'
 import * as documented from '../../http/documented.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
-import { bool, file, opt, str, textMap } from '../../http/params.js'
+import { bool, file, opt, orDefault, str, textMap } from '../../http/params.js'
 import { exportStatus, openExport, startExport } from '../../services/projects/archives/export.js'
+import { openSnapshot } from '../../services/projects/archives/snapshot.js'
 import { createProject } from '../../services/projects/create.js'
 import { loadProject } from '../../services/projects/load.js'
 import { transferTarget } from '../../services/projects/transfer.js'
@@ -49,6 +50,18 @@ export const archives = [
     access,
     scope: 'api',
     handler: async ({ ctx, subject }) => downloadOf(await openExport(ctx, subject), 'application/gzip'),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/snapshot',
+    summary: 'Download the repository of a project',
+    description: 'The bare repository, or that of the wiki, as it is on disk.',
+    raw: ['application/x-tar'],
+    answers: [304, 409],
+    access: adminOnProject,
+    scope: 'api',
+    input: z.object({ wiki: orDefault(bool(), false) }),
+    handler: async ({ ctx, subject, input }) => downloadOf(await openSnapshot(ctx, subject.id, input), 'application/x-tar'),
   }),
   endpoint({
     method: 'POST',

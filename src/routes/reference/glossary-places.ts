@@ -33,6 +33,7 @@ export const COMMON: Record<string, string> = {
   custom_attributes: 'Return only items with all of these custom attributes, as `custom_attributes[key]=value`.',
   sudo: 'Id or username of the user to act as; administrators only.',
   with_custom_attributes: 'Include custom attributes; administrators only.',
+  wiki: 'The repository of the wiki in place of that of the project.',
   statistics: 'Include sizes and counts.',
   license: 'Include the licence, recognised by the file `LICENSE` or `COPYING`.',
   simple: 'Return only names, paths and URLs.',

@@ -25,7 +25,8 @@ const DEADLINE_MS = 6 * 3_600_000
 
 export type ExportStatus = 'none' | 'queued' | 'started' | 'finished' | 'regeneration_in_progress'
 
-const folderOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'exports')
+/** Where archives are made, and what is left of them is removed. */
+export const folderOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'exports')
 const fileOf = (ctx: Pick<Context, 'config'>, id: number) => join(folderOf(ctx), `${id}.tar.gz`)
 
 /** 404 while the setting `project_export_enabled` is off, as for an endpoint that does not exist (EX-1). */

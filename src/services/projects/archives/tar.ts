@@ -15,6 +15,21 @@ export interface Entry {
   open(): Readable | Promise<Readable>
 }
 
+/** Empty folders, and entries as an archive, one file after the other. */
+export function packOf(folders: string[], entries: AsyncIterable<Entry>): AsyncIterable<unknown> {
+  const pack = tar.pack()
+  const fill = async () => {
+    for (const name of folders) pack.entry({ name, type: 'directory', mode: 0o700 })
+    for await (const { name, size, open } of entries) {
+      if (pack.destroyed) return
+      await pipeline(await open(), pack.entry({ name, size, mode: 0o600 }))
+    }
+    pack.finalize()
+  }
+  fill().catch((error: unknown) => pack.destroy(error as Error))
+  return pack
+}
+
 /** Writes entries into a new compressed archive. */
 export async function writeTar(file: string, entries: AsyncIterable<Entry>, signal: AbortSignal): Promise<void> {
   const pack = tar.pack()
