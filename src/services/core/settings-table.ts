@@ -271,6 +271,7 @@ export const SETTINGS = {
     false,
     'whether jobs use other projects with their token only where these allow it, whatever the projects have set',
   ),
+  mirror_available: bool(true, 'whether maintainers set up mirrors of their projects; else administrators alone do, and those that are there go on'),
   kroki_enabled: bool(false, 'whether pages show blocks of Mermaid and other diagrams in Markdown as pictures of the server of `kroki_url`'),
   kroki_url: text('address of a Kroki server that browsers can reach; it gets the text of diagrams', 'url'),
   help_page_text: text('text of the page `/help`, in Markdown, in place of the one of this service'),

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { auditEvents, jobs, mirrors } from '../../../src/db/schema/index.js'
 import { sealedValues } from '../../../src/services/operations/sealed-values.js'
 import { testApp } from '../../support/app.js'
+import { TestBrowser } from '../../support/browser.js'
 import { directoryOf, gitOut } from '../../support/clients/git-client.js'
-import { aProject, aUser, type TestProject, type TestUser, unique } from '../../support/factories.js'
+import { anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../../support/factories.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 const servers: Server[] = []
@@ -206,6 +207,38 @@ describe('push mirrors', () => {
     await t.api('get', `${from.path}/remote_mirrors/${first.id}`, from.creator).expect(404)
     for (let n = 1; n < 10; n++) await add(others.from, { url: 'https://host.test/a.git' })
     await t.api('post', `${others.from.path}/remote_mirrors`, others.from.creator).send({ url: 'https://host.test/a.git' }).expect(400)
+  })
+})
+
+describe('mirrors', () => {
+  it('are set up by administrators alone while mirror_available is off, and go on (RX-37)', async () => {
+    const project = await aProject(t.ctx)
+    const { creator } = project
+    const admin = await anAdmin(t.ctx)
+    const url = 'https://host.test/a.git'
+    const at = `${project.path}/remote_mirrors`
+    const { body: mirror } = await t.api('post', at, creator).send({ url, enabled: true }).expect(201)
+    await t.api('put', project.path, creator).send({ mirror: true, import_url: url }).expect(200)
+    const browser = new TestBrowser(t.url)
+    await browser.signIn(creator)
+    const page = `/${project.fullPath}/-/settings/mirrors`
+    expect((await browser.open(page)).text).toContain('Add mirror')
+    await setSettings(t.ctx, { mirror_available: false })
+    try {
+      const message = '403 Forbidden - Only administrators set up mirrors'
+      await t.api('post', at, creator).send({ url }).expect(403, { message })
+      await t.api('put', `${at}/${mirror.id}`, creator).send({ only_protected_branches: true }).expect(403, { message })
+      await t.api('put', project.path, creator).send({ mirror: true, mirror_trigger_builds: true }).expect(403, { message })
+      await t.api('put', `${at}/${mirror.id}`, admin).send({ only_protected_branches: true }).expect(200)
+      await t.api('post', `${at}/${mirror.id}/sync`, creator).expect(204)
+      const shown = await browser.open(page)
+      expect([shown.text.includes('Only administrators set up mirrors'), shown.text.includes('Add mirror')]).toEqual([true, false])
+      expect((await browser.submit('Stop following')).text).toContain('The project follows no other repository.')
+      expect((await t.api('get', project.path, creator).expect(200)).body.mirror).toBe(false)
+      await t.api('delete', `${at}/${mirror.id}`, creator).expect(204)
+    } finally {
+      await setSettings(t.ctx, { mirror_available: true })
+    }
   })
 })
 

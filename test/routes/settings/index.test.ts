@@ -151,6 +151,7 @@ const DEFAULTS: [string, unknown][] = [
   ['external_image_hosts', []],
   ['asset_proxy_allowlist', []],
   ['enforce_ci_inbound_job_token_scope_enabled', false],
+  ['mirror_available', true],
   // AS-80
   ['kroki_enabled', false],
   ['kroki_url', null],

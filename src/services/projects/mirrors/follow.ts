@@ -12,7 +12,7 @@ import { readSettings } from '../../core/settings.js'
 import { getUser } from '../../identity/users.js'
 import type { Mirror } from './address.js'
 import { soonest } from './backoff.js'
-import { addressColumns, auditMirror, FRESH, type MirroredProject } from './mirrors.js'
+import { addressColumns, auditMirror, FRESH, type MirroredProject, requireMirroring } from './mirrors.js'
 import { pullMirror } from './pull.js'
 
 /** Attributes of a project that make it follow another repository (PM-20). */
@@ -80,6 +80,7 @@ export async function readPullMirror(
     if (wanted) throw invalidRecord({ [wanted]: ['needs a mirror'] })
     return null
   }
+  if (follows) await requireMirroring(ctx, caller.user)
   const text = given.import_url ?? (row ? undefined : (import_url ?? ''))
   if (text === '') throw invalidRecord({ import_url: ["can't be blank"] })
   if (text !== undefined && !(await readSettings(ctx)).import_sources.includes('git'))

@@ -1,4 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
+import type { ActorUser } from '../../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
@@ -6,12 +7,13 @@ import { totalCount } from '../../../db/decoded.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { mirrors } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
-import { invalidRecord, notFound, refused } from '../../../failures.js'
+import { forbidden, invalidRecord, notFound, refused } from '../../../failures.js'
 import { enqueue } from '../../../jobs/enqueue.js'
 import { BadTarget } from '../../../lib/ssrf-guard.js'
 import { type AuditAction, audit, changesOf } from '../../core/audit.js'
 import { lockName } from '../../core/lock-name.js'
 import { type Page, type Paging, pageFrom } from '../../core/page.js'
+import { readSettings } from '../../core/settings.js'
 import { type Mirror, storedAddress } from './address.js'
 import { soonest } from './backoff.js'
 import { pushMirror } from './push.js'
@@ -98,8 +100,18 @@ const columnsOf = ({ enabled, only_protected_branches, keep_divergent_refs }: Pu
   ...(keep_divergent_refs !== undefined && { overwrites_diverged: !keep_divergent_refs }),
 })
 
+/** Whether somebody sets up mirrors of projects that they manage (RX-37). */
+export const maySetUpMirrors = async (ctx: Context, user: Pick<ActorUser, 'admin'> | null): Promise<boolean> =>
+  user?.admin === true || (await readSettings(ctx)).mirror_available
+
+/** 403 for who does not. */
+export async function requireMirroring(ctx: Context, user: Pick<ActorUser, 'admin'> | null): Promise<void> {
+  if (!(await maySetUpMirrors(ctx, user))) throw forbidden('Only administrators set up mirrors')
+}
+
 /** Makes a push mirror; it is pushed to with the next push, or when that is asked for (PM-2). */
 export async function createPushMirror(ctx: Context, subject: ProjectSubject, given: PushMirrorAttributes & { url: string }): Promise<Mirror> {
+  await requireMirroring(ctx, subject.user)
   const project_id = subject.project.id
   const address = await addressColumns(ctx, project_id, given.url, 'url')
   const defaults = { project_id, direction: 'push', enabled: false, overwrites_diverged: true } as const
@@ -121,6 +133,7 @@ export async function createPushMirror(ctx: Context, subject: ProjectSubject, gi
 
 /** Changes a push mirror; the address as it is shown leaves it as it is, another begins anew (PM-3). */
 export async function updatePushMirror(ctx: Context, subject: ProjectSubject, id: number, given: PushMirrorAttributes): Promise<Mirror> {
+  await requireMirroring(ctx, subject.user)
   const shown = await getPushMirror(ctx, subject, id)
   const isNew = given.url !== undefined && given.url.trim() !== shown.url
   const address = isNew ? await addressColumns(ctx, shown.project_id, given.url ?? '', 'url') : null

@@ -59,6 +59,7 @@ export const SUBJECTS: Record<string, Subject> = {
       'ecdsa_key_restriction',
       'ed25519_key_restriction',
       'import_sources',
+      'mirror_available',
       'project_export_enabled',
       'deletion_delay_days',
     ],

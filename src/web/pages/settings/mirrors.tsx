@@ -9,6 +9,7 @@ import {
   deletePushMirror,
   getPushMirror,
   listPushMirrors,
+  maySetUpMirrors,
   type PushMirrorAttributes,
   syncPushMirror,
   updatePushMirror,
@@ -106,16 +107,25 @@ function PushFields({ view, mirror }: { view: PageView; mirror?: Mirror }) {
   )
 }
 
-function PushRow({ view, subject, mirror }: { view: PageView; subject: ProjectSubject; mirror: Mirror }) {
+interface ShownMirror<M> {
+  view: PageView
+  subject: ProjectSubject
+  mirror: M
+  mayChange: boolean
+}
+
+function PushRow({ view, subject, mirror, mayChange }: ShownMirror<Mirror>) {
   const to = `${pathOf(subject)}/${mirror.id}`
   return (
     <Row
       actions={
         <>
           {mirror.enabled && <ActionButton view={view} action={`${to}/sync`} label="Update now" what={mirror.url} />}
-          <a class="button" href={`${view.links.prefix}${to}`} aria-label={`Change ${mirror.url}`}>
-            Change
-          </a>
+          {mayChange && (
+            <a class="button" href={`${view.links.prefix}${to}`} aria-label={`Change ${mirror.url}`}>
+              Change
+            </a>
+          )}
           <ActionButton view={view} action={to} method="DELETE" label="Delete" what={mirror.url} class="danger" />
         </>
       }
@@ -126,7 +136,7 @@ function PushRow({ view, subject, mirror }: { view: PageView; subject: ProjectSu
   )
 }
 
-function PullSection({ view, subject, mirror }: { view: PageView; subject: ProjectSubject; mirror: Mirror | null }) {
+function PullSection({ view, subject, mirror, mayChange }: ShownMirror<Mirror | null>) {
   const f = fieldsOf(view, pull).project
   return (
     <>
@@ -140,25 +150,37 @@ function PullSection({ view, subject, mirror }: { view: PageView; subject: Proje
           </Row>
         </ul>
       )}
-      <FormTag view={view} action={`${pathOf(subject)}/pull`} method="PUT">
-        <Field
-          {...f.import_url}
-          label="Address"
-          value={mirror?.url ?? subject.project.import_url ?? ''}
-          autocomplete="off"
-          hint={mirror?.sealed_url ? 'As it is shown here, it keeps its user and password.' : undefined}
+      {!mayChange && mirror?.enabled && (
+        <ActionButton
+          view={view}
+          action={`${pathOf(subject)}/pull`}
+          method="PUT"
+          label="Stop following"
+          fields={{ 'project[import_url]': mirror.url }}
+          class="danger"
         />
-        <Checkbox {...f.mirror} label="Follow it" hint="With your rights, as your pushes." checked={mirror?.enabled ?? false} />
-        <Checkbox {...f.mirror_trigger_builds} label="Run pipelines for what it brings" checked={mirror?.trigger_builds ?? false} />
-        <Checkbox {...f.only_mirror_protected_branches} label="Only protected branches" checked={mirror?.only_protected_branches ?? false} />
-        <Checkbox
-          {...f.mirror_overwrites_diverged_branches}
-          label="Overwrite branches that have other commits here"
-          hint="Those commits are lost."
-          checked={mirror?.overwrites_diverged ?? false}
-        />
-        <Submit label="Save" />
-      </FormTag>
+      )}
+      {mayChange && (
+        <FormTag view={view} action={`${pathOf(subject)}/pull`} method="PUT">
+          <Field
+            {...f.import_url}
+            label="Address"
+            value={mirror?.url ?? subject.project.import_url ?? ''}
+            autocomplete="off"
+            hint={mirror?.sealed_url ? 'As it is shown here, it keeps its user and password.' : undefined}
+          />
+          <Checkbox {...f.mirror} label="Follow it" hint="With your rights, as your pushes." checked={mirror?.enabled ?? false} />
+          <Checkbox {...f.mirror_trigger_builds} label="Run pipelines for what it brings" checked={mirror?.trigger_builds ?? false} />
+          <Checkbox {...f.only_mirror_protected_branches} label="Only protected branches" checked={mirror?.only_protected_branches ?? false} />
+          <Checkbox
+            {...f.mirror_overwrites_diverged_branches}
+            label="Overwrite branches that have other commits here"
+            hint="Those commits are lost."
+            checked={mirror?.overwrites_diverged ?? false}
+          />
+          <Submit label="Save" />
+        </FormTag>
+      )}
     </>
   )
 }
@@ -168,24 +190,33 @@ const mirrorsPage = page({
   at,
   access,
   async show({ ctx, subject, view }) {
-    const [{ items }, pulled] = await Promise.all([listPushMirrors(ctx, subject, ALL), findPullMirror(ctx, subject.project.id)])
+    const [{ items }, pulled, mayChange] = await Promise.all([
+      listPushMirrors(ctx, subject, ALL),
+      findPullMirror(ctx, subject.project.id),
+      maySetUpMirrors(ctx, subject.user),
+    ])
     return {
       title: titled('Mirrors', subject),
       body: (
         <ProjectSettings view={view} subject={subject} at={AT} title="Mirrors">
+          {!mayChange && <p>Only administrators set up mirrors on this service; those that are there go on.</p>}
           <h2>Push to other repositories</h2>
           <p>Branches and tags go there after each push. Neither the wiki nor files of Git LFS are sent.</p>
           <Rows empty="There are no mirrors.">
             {items.map((mirror) => (
-              <PushRow key={mirror.id} view={view} subject={subject} mirror={mirror} />
+              <PushRow key={mirror.id} view={view} subject={subject} mirror={mirror} mayChange={mayChange} />
             ))}
           </Rows>
-          <h3>New mirror</h3>
-          <FormTag view={view} action={pathOf(subject)} once>
-            <PushFields view={view} />
-            <Submit label="Add mirror" />
-          </FormTag>
-          <PullSection view={view} subject={subject} mirror={pulled} />
+          {mayChange && (
+            <>
+              <h3>New mirror</h3>
+              <FormTag view={view} action={pathOf(subject)} once>
+                <PushFields view={view} />
+                <Submit label="Add mirror" />
+              </FormTag>
+            </>
+          )}
+          <PullSection view={view} subject={subject} mirror={pulled} mayChange={mayChange} />
         </ProjectSettings>
       ),
     }
