@@ -98,7 +98,10 @@ const READS = {
   'GET /groups/:id/members/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
   'GET /groups/:id/members/all/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
   'GET /projects/:id/invitations': '',
-  'GET /projects/:id/snapshot': '',
+  // of a project of its own: one is made at a time of each
+  'GET /projects/:id/snapshot': async (k) => ({
+    fill: { id: (await k.post('/projects', { name: `snapshot ${k.n}`, initialize_with_readme: true })).id },
+  }),
   'GET /groups/:id/invitations': '',
   'GET /projects/:id/access_requests': '',
   'GET /groups/:id/access_requests': '',
