@@ -98,7 +98,7 @@ const READS = {
   'GET /groups/:id/members/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
   'GET /groups/:id/members/all/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
   'GET /projects/:id/invitations': '',
-  // of a project of its own: one is made at a time of each
+  // one at a time is made of each project, so that each call has another
   'GET /projects/:id/snapshot': async (k) => ({
     fill: { id: (await k.post('/projects', { name: `snapshot ${k.n}`, initialize_with_readme: true })).id },
   }),
