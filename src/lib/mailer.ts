@@ -89,10 +89,7 @@ export function openMailer({ host, port, secure, requireTls, ignoreTls, verify, 
   }
 }
 
-const messageOf = (
-  { to, fromName, subject, text, html, messageId, thread, replyTo, headers, attachments }: Mail,
-  from: MailSetting['from'],
-) => ({
+const messageOf = ({ to, fromName, subject, text, html, messageId, thread, replyTo, headers, attachments }: Mail, from: MailSetting['from']) => ({
   from: { name: oneLine(fromName ?? from.name), address: from.address },
   to: { name: oneLine(to.name), address: to.address },
   envelope: { from: from.address, to: [to.address] },

@@ -19,6 +19,11 @@ const MAX_TEXT = 32_000
 
 const moment = (date: Date | null) => date?.toISOString().slice(0, 19).replace('T', ' ') ?? ''
 const named = (user: { name: string; username: string } | null) => [user?.name ?? '', user?.username ?? '']
+/** People in one cell each for names and user names, as tables of the original have several. */
+const namedAll = (users: { name: string; username: string }[]) => [
+  users.map(({ name }) => name).join(', '),
+  users.map(({ username }) => username).join(', '),
+]
 const cut = (text: string | null) => (text === null ? '' : text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text)
 const yesOrNo = (value: boolean | null) => (value ? 'Yes' : 'No')
 
@@ -27,14 +32,14 @@ const ISSUE_COLUMNS = [
   ...['Due Date', 'Created At (UTC)', 'Updated At (UTC)', 'Closed At (UTC)', 'Milestone', 'Labels', 'Time Estimate', 'Time Spent'],
 ]
 
-const issueRow = (ctx: Context, { issue, path, author, assignee, milestone, labels }: IssueRecord) => [
+const issueRow = (ctx: Context, { issue, path, author, assignees, milestone, labels }: IssueRecord) => [
   issue.title,
   cut(issue.description),
   String(issue.iid),
   `${ctx.links.base}/${path}/-/issues/${issue.iid}`,
   issue.state === 'closed' ? 'Closed' : 'Open',
   ...named(author),
-  ...named(assignee),
+  ...namedAll(assignees),
   yesOrNo(issue.confidential),
   yesOrNo(issue.discussion_locked),
   issue.due_date ?? '',
@@ -53,7 +58,7 @@ const REQUEST_COLUMNS = [
   ...['Updated At (UTC)', 'Merged At (UTC)', 'Closed At (UTC)'],
 ]
 
-const requestRow = (ctx: Context, { request, path, author, assignee, reviewer, merged_by, milestone, labels }: MergeRequestRecord) => [
+const requestRow = (ctx: Context, { request, path, author, assignees, reviewers, merged_by, milestone, labels }: MergeRequestRecord) => [
   request.title,
   cut(request.description),
   String(request.iid),
@@ -62,8 +67,8 @@ const requestRow = (ctx: Context, { request, path, author, assignee, reviewer, m
   request.source_branch,
   request.target_branch,
   ...named(author),
-  ...named(assignee),
-  ...named(reviewer),
+  ...namedAll(assignees),
+  ...namedAll(reviewers),
   ...named(merged_by),
   milestone?.title ?? '',
   labels.join(','),

@@ -33,7 +33,7 @@ const fields: Fields<IssueRecord> = {
   milestone: ({ milestone, milestone_path, path }) => milestone && { milestone, path: milestone_path ?? path },
   labels: field(PAGED, async ({ issue }: IssueRecord, args, { loaders }) => partOfList((await loaders.issueLabels.load(issue.id)) ?? [], args)),
   author: ({ author }) => author,
-  assignees: field(PAGED, ({ assignee }: IssueRecord, args) => partOfList(assignee ? [assignee] : [], args)),
+  assignees: field(PAGED, ({ assignees }: IssueRecord, args) => partOfList(assignees, args)),
   webPath: (record, _, call) => call.pathOf(presentIssue(record, call.today, call.view).web_url),
   discussions: field(PAGED, async (record: IssueRecord, args, call) => {
     call.countList()

@@ -25,7 +25,7 @@ const versionOf = ({ request }: MergeRequestRecord, { loaders }: Call) =>
   request.version_id === null ? null : loaders.versions.load(request.version_id)
 
 /** With the merge request that shows them. */
-const shownIn = (request: MergeRequestRecord, user: MergeRequestRecord['assignee']): UserNode | null => user && { ...user, request }
+const shownIn = (request: MergeRequestRecord, user: MergeRequestRecord['author']): UserNode | null => user && { ...user, request }
 
 async function subjectOf({ request }: MergeRequestRecord, call: Call) {
   const project = await call.loaders.projects.load(request.project_id)
@@ -70,8 +70,18 @@ const fields: Fields<MergeRequestRecord> = {
   shouldBeRebased: ({ request, rules }) => rules.merge_method !== 'merge' && request.behind_target,
   rebaseInProgress: ({ request }) => request.rebase_user_id !== null,
   author: (record) => shownIn(record, record.author),
-  assignees: field(PAGED, (record: MergeRequestRecord, args) => partOfList(record.assignee ? [shownIn(record, record.assignee)] : [], args)),
-  reviewers: field(PAGED, (record: MergeRequestRecord, args) => partOfList(record.reviewer ? [shownIn(record, record.reviewer)] : [], args)),
+  assignees: field(PAGED, (record: MergeRequestRecord, args) =>
+    partOfList(
+      record.assignees.map((user) => shownIn(record, user)),
+      args,
+    ),
+  ),
+  reviewers: field(PAGED, (record: MergeRequestRecord, args) =>
+    partOfList(
+      record.reviewers.map((user) => shownIn(record, user)),
+      args,
+    ),
+  ),
   mergeUser: ({ merged_by }) => merged_by,
   project: (record, _, call) => projectOf(record, call),
   targetProject: (record, _, call) => projectOf(record, call),
