@@ -34,6 +34,7 @@ import { pictureRoute } from './routes/instance/pictures.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { packageStreams } from './routes/packages/streams.js'
 import { referenceOf } from './routes/reference/index.js'
+import { containerRegistry } from './routes/registry/streams.js'
 import { releaseFiles } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
 import { uploadedFiles } from './routes/uploads/files.js'
@@ -150,6 +151,10 @@ export async function buildApp(
     },
     { prefix: '/api/v4' },
   )
+  await app.register(async (scope) => {
+    scope.addHook('onRequest', refuseWrites(ctx))
+    await containerRegistry(scope, { ctx, minimumRate })
+  })
   await app.register(async (scope) => {
     scope.addHook('onRequest', refuseWrites(ctx))
     await parseBodies(scope, ctx, minimumRate)

@@ -9,6 +9,8 @@ export interface Links {
   user(username: string): string
   group(fullPath: string): string
   project(fullPath: string): string
+  /** The host, with its port, as images of the container registry name it. */
+  registry: string
   /** A URL of the API, for a path such as `/projects/1`. */
   api(path: string): string
   http(fullPath: string): string
@@ -25,7 +27,7 @@ export interface SshAddress {
 
 export function linksFor(baseUrl: string, ssh?: SshAddress): Links {
   const base = withoutTrailing(baseUrl, '/')
-  const { hostname, pathname } = new URL(base)
+  const { host: registry, hostname, pathname } = new URL(base)
   const host = ssh?.publicHost === undefined ? hostname : ssh.publicHost.includes(':') ? `[${ssh.publicHost}]` : ssh.publicHost
   const port = ssh?.publicPort ?? ssh?.port ?? 22
   const http = (fullPath: string) => `${base}/${fullPath}.git`
@@ -37,6 +39,7 @@ export function linksFor(baseUrl: string, ssh?: SshAddress): Links {
     user: (username) => `${base}/${username}`,
     group: (fullPath) => `${base}/groups/${fullPath}`,
     project: (fullPath) => `${base}/${fullPath}`,
+    registry,
     api: (path) => `${base}/api/v4${path}`,
     http,
     ssh: (fullPath) => (!served ? http(fullPath) : port === 22 ? `git@${host}:${fullPath}.git` : `ssh://git@${host}:${port}/${fullPath}.git`),

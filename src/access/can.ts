@@ -44,6 +44,7 @@ export interface ProjectPolicyInput {
     wiki_access_level: number
     snippets_access_level: number
     packages_enabled: boolean | null
+    container_registry_enabled: boolean
     public_jobs: boolean
   }
 }
@@ -115,6 +116,7 @@ export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): 
   if (project.archived && prohibitions['archived']?.has(ability)) return false
   for (const [state, feature] of FEATURE_SWITCHES) if (!isFeatureOpen(project[feature], input) && prohibitions[state]?.has(ability)) return false
   if (project.packages_enabled === false && prohibitions['no_packages']?.has(ability)) return false
+  if (!project.container_registry_enabled && prohibitions['no_registry']?.has(ability)) return false
   if (prohibitions['no_issuables']?.has(ability) && !hasIssuables(input)) return false
   const level = effectiveLevel(input)
   const rung = level > 0 ? level : user ? -1 : -2
@@ -126,6 +128,7 @@ export function canProject(input: ProjectPolicyInput, ability: ProjectAbility): 
   if (ability === 'read_merge_request') return open && rung >= requiredProjectLevel('read_merge_request_if_public')
   if (ability === 'fork') return open && rung >= requiredProjectLevel('fork_if_public')
   if (ability === 'read_package') return open && rung >= requiredProjectLevel('read_package_if_public')
+  if (ability === 'read_image') return open && rung >= requiredProjectLevel('read_image_if_public')
   // pipelines for guests of a private project (section 5.1, note 3)
   if (ability === 'read_pipeline' || ability === 'read_environment')
     return (

@@ -74,9 +74,10 @@ export function readableCode(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
     and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
-/** The ability `read_package` for every row of `projects`, which need not be visible (PK-2). */
-export function readablePackages(viewerKind: ViewerKind, userId: SQLWrapper): SQL {
-  const on = sql`${projects.packages_enabled} is not false and ${kept(projects)}`
+/** The ability `read_package` or `read_image` for every row of `projects`, which need not be visible (PK-2, OCI-2). */
+export function readablePackages(viewerKind: ViewerKind, userId: SQLWrapper, registry: 'packages' | 'images'): SQL {
+  const isOn = registry === 'images' ? sql`${projects.container_registry_enabled}` : sql`${projects.packages_enabled} is not false`
+  const on = sql`${isOn} and ${kept(projects)}`
   if (viewerKind === 'admin') return sql`(${on})`
   if (viewerKind === 'anonymous') return sql`(${on} and ${projects.visibility} >= 20)`
   return sql`(${on} and (${projects.visibility} >= ${openTo(viewerKind)} or ${withLevel(projects, userId, REPORTER)}))`

@@ -38,6 +38,7 @@ import { pushMirror } from '../services/projects/mirrors/push.js'
 import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
 import { templateJob } from '../services/projects/template.js'
+import { removeUnusedBlobs } from '../services/registry/manifests.js'
 import { maintenance } from '../services/repository/push/maintenance-job.js'
 
 /** The kinds of jobs that this version runs; jobs of other kinds stay queued. */
@@ -74,6 +75,7 @@ export const kinds: AnyJob<Context>[] = [
   requestPipeline,
   removeArtifacts,
   removePackageFiles,
+  removeUnusedBlobs,
   archiveLogs,
   endStaleBuilds,
   returnLostBuilds,

@@ -62,6 +62,7 @@ import { triggers } from './pipelines/triggers.js'
 import { projects } from './projects/index.js'
 import { jobTokenScope } from './projects/job-token-scope.js'
 import { projectsOfGroups } from './projects/of-group.js'
+import { containerRepositories } from './registry/index.js'
 import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
@@ -136,6 +137,11 @@ const subjects: Section[] = [
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
   { name: 'Topics', description: 'What projects are about; administrators change them.', endpoints: topics },
   { name: 'Packages', description: 'What package managers have published to projects; docs/packages.md says how they do so.', endpoints: packages },
+  {
+    name: 'Container registry',
+    description: 'Repositories of container images; docs/packages.md says how images are pushed and pulled.',
+    endpoints: containerRepositories,
+  },
   {
     name: 'Mirrors',
     description: 'Repositories elsewhere that a project is pushed to, or that it follows.',

@@ -74,6 +74,7 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
       wiki_access_level: 20,
       snippets_access_level: 20,
       packages_enabled: null,
+      container_registry_enabled: true,
       public_jobs: true,
     },
   })

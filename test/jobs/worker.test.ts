@@ -92,6 +92,7 @@ const LONG_KINDS = [
   'archive logs',
   'remove artifacts',
   'remove package files',
+  'remove unused layers',
   'remove former repositories',
   'due deletions',
   'finish the removal of a user',

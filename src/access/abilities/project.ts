@@ -3,7 +3,16 @@
  * visitor is a signed-in user without a membership on a project that they can see.
  */
 export const PROJECT_ROLES = {
-  anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue', 'read_label', 'read_milestone', 'read_package_if_public'],
+  anonymous: [
+    'read_project',
+    'download_code_if_public',
+    'read_wiki',
+    'read_issue',
+    'read_label',
+    'read_milestone',
+    'read_package_if_public',
+    'read_image_if_public',
+  ],
   visitor: [
     'read_member',
     'read_snippet',
@@ -34,6 +43,7 @@ export const PROJECT_ROLES = {
     // environments and deployments
     'read_environment',
     'read_package',
+    'read_image',
     'update_issue',
     'manage_issue',
     'move_issue',
@@ -58,6 +68,9 @@ export const PROJECT_ROLES = {
     'manage_feature_flag',
     'manage_release',
     'create_package',
+    // images of containers, and their tags
+    'create_image',
+    'destroy_image',
     'write_wiki',
     'manage_milestone',
     'resolve_thread',
@@ -81,6 +94,8 @@ export const PROJECT_ROLES = {
     // the token of programs that ask for flags
     'manage_feature_flag_client',
     'destroy_package',
+    // with all images in it
+    'destroy_image_repository',
     'manage_hooks',
     'manage_mirrors',
     'manage_project',
@@ -127,6 +142,8 @@ const FLAG_WRITES = ['manage_feature_flag', 'manage_feature_flag_client'] as con
 
 const PACKAGE_WRITES = ['create_package', 'destroy_package'] as const
 
+const IMAGE_WRITES = ['create_image', 'destroy_image', 'destroy_image_repository'] as const
+
 /** Abilities that no role has while a state applies. */
 export const PROJECT_PROHIBITIONS = {
   archived: [
@@ -140,6 +157,7 @@ export const PROJECT_PROHIBITIONS = {
     ...FLAG_WRITES,
     'manage_release',
     ...PACKAGE_WRITES,
+    ...IMAGE_WRITES,
     'comment_on_commit',
     'create_issue',
     'update_issue',
@@ -194,6 +212,8 @@ export const PROJECT_PROHIBITIONS = {
   no_analytics: ['read_contributors'],
   /** Packages are off (PK-3). */
   no_packages: ['read_package', ...PACKAGE_WRITES],
+  /** The container registry is off (OCI-3). */
+  no_registry: ['read_image', ...IMAGE_WRITES],
   /** Forking is off for the caller (PR-43). */
   no_forking: ['fork'],
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],

@@ -1,14 +1,12 @@
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, check, customType, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { PROCESS_MODES } from '../../rules/ci/resource-groups.js'
 import type { PlannedJob, Variable } from '../../rules/ci/types.js'
-import { id, moment, ref } from './columns.js'
+import { bytea, id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { commitStatuses, pipelines } from './pipelines.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
-
-const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 
 /** Whom a runner serves: all projects, those of a group, or some. */
 export const RUNNER_KINDS = ['instance_type', 'group_type', 'project_type'] as const

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { bigint, timestamp } from 'drizzle-orm/pg-core'
+import { bigint, customType, timestamp } from 'drizzle-orm/pg-core'
 import { TRANSACTION_SETTINGS } from '../sql/names.js'
 
 /** Primary key; never reused (SEC-165), never chosen by a caller. */
@@ -19,3 +19,6 @@ export const hookChain = () =>
 
 /** A timestamp in UTC, to the millisecond (G-81). */
 export const moment = () => timestamp({ withTimezone: true, precision: 3, mode: 'date' })
+
+/** Bytes. */
+export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })

@@ -172,7 +172,7 @@ export const PLACES: Record<string, string> = {
   squash_commit_template: 'Message of squashed commits, with placeholders such as `%{title}`.',
   issue_branch_template: 'Name of branches made from issues, with `%{id}` and `%{title}`.',
   suggestion_commit_message: 'Message of applied suggestions, with placeholders such as `%{file_paths}`.',
-  container_registry_enabled: 'Stored and returned; there is no container registry.',
+  container_registry_enabled: 'Whether images of containers can be pushed and pulled.',
   shared_runners_enabled: 'Whether runners of the instance take its jobs.',
   public_jobs: 'Whether jobs are visible to everyone who can see the project.',
   public_builds: 'Former name of `public_jobs`.',

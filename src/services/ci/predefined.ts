@@ -62,6 +62,11 @@ export function predefinedVariables(ctx: Pick<Context, 'links' | 'config'>, fact
     CI_PROJECT_URL: url,
     CI_PROJECT_VISIBILITY: visibilityName(project.visibility),
     CI_DEFAULT_BRANCH: project.default_branch,
+    ...(project.container_registry_enabled && {
+      CI_REGISTRY: ctx.links.registry,
+      CI_REGISTRY_IMAGE: `${ctx.links.registry}/${fullPathOf(project).toLowerCase()}`,
+      CI_REGISTRY_USER: 'gitlab-ci-token',
+    }),
     CI_CONFIG_PATH: project.ci_config_path || '.gitlab-ci.yml',
     CI_COMMIT_SHA: commit.oid,
     CI_COMMIT_SHORT_SHA: commit.oid.slice(0, 8),

@@ -51,7 +51,7 @@ export type AuditAction =
   | `topic_${'created' | 'updated' | 'deleted' | 'merged'}`
   | `freeze_period_${'created' | 'updated' | 'deleted'}`
   | `badge_${'added' | 'updated' | 'removed'}`
-  | `${'package' | 'package_file'}_deleted`
+  | `${'package' | 'package_file' | 'container_repository' | 'container_tag'}_deleted`
   | 'job_token_scope_changed'
   | `job_token_access_${'added' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`

@@ -314,7 +314,6 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
-  container_registry_token_expire_delay: 'there is no container registry',
   help_page_hide_commercial_content: 'there is no commercial content to hide',
   max_pages_size: 'projects publish no sites',
   terminal_max_session_time: 'there is no web terminal',

@@ -93,7 +93,12 @@ export async function backUp(
   if (await exists(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
   await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
   if (lfs)
-    for (const [kind, table] of [['lfs', 'lfs_objects'] as const, ['artifacts', 'artifacts'] as const, ['packages', 'package_files'] as const])
+    for (const [kind, table] of [
+      ['lfs', 'lfs_objects'] as const,
+      ['artifacts', 'artifacts'] as const,
+      ['packages', 'package_files'] as const,
+      ['packages', 'container_blobs'] as const,
+    ])
       await saveObjects(ctx[kind], { database, table }, join(root, 'database'), join(root, kind))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))

@@ -11,6 +11,7 @@ import { directoryCheck } from '../identity/sign-in/ldap.js'
 import { oldSessions } from '../identity/sign-in/sessions.js'
 import { deferredMerges, dueMergeRequests } from '../issuables/merge-requests/merging/resume.js'
 import { finishDeletions, removeFiles } from '../projects/remove.js'
+import { removeStalledLayers } from '../registry/blobs.js'
 import { removeOrphanedObjects } from '../repository/lfs/objects.js'
 import { dropExpiredObjects } from '../repository/lfs/unreferenced.js'
 import { resolveAbandonedIntents } from '../repository/push/recovery.js'
@@ -49,6 +50,7 @@ export const leftovers = defineJob({
   input: noInput,
   async run(ctx: Context) {
     for (const store of storesOf(ctx)) await removeStalledUploads(ctx, store)
+    await removeStalledLayers(ctx)
     const removed = await ctx.git.removeLeftovers()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed leftovers of a killed process')
   },

@@ -25,6 +25,13 @@ export interface PackageCaller {
 
 export type PackageAbility = 'read_package' | 'create_package'
 
+/** The scopes of deploy tokens for packages, and for images of containers. */
+const DEPLOY_SCOPES = {
+  packages: { read: 'read_package_registry', write: 'write_package_registry' },
+  images: { read: 'read_registry', write: 'write_registry' },
+} as const
+export type Registry = keyof typeof DEPLOY_SCOPES
+
 const NOBODY: PackageCaller = { ...ANONYMOUS, reads: true, writes: false }
 /** The name that jobs give with their token over HTTP Basic. */
 const JOB_USER = 'gitlab-ci-token'
@@ -60,11 +67,16 @@ function credentialOf(headers: IncomingHttpHeaders): Given | null {
 }
 
 /** The caller of a package manager; without a credential anonymous, 401 with one that is not valid (PK-2). */
-export async function packageCaller(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<PackageCaller> {
+export async function packageCaller(
+  ctx: Context,
+  headers: IncomingHttpHeaders,
+  address: string,
+  registry: Registry = 'packages',
+): Promise<PackageCaller> {
   const given = credentialOf(headers)
   if (!given) return NOBODY
   for (const kind of given.kinds) {
-    const found = await KINDS[kind](ctx, given, address)
+    const found = await KINDS[kind](ctx, given, address, registry)
     if (found?.user) await checkAddress(ctx, found.user.id, address)
     if (found) return found
   }
@@ -72,7 +84,7 @@ export async function packageCaller(ctx: Context, headers: IncomingHttpHeaders, 
   throw unidentified()
 }
 
-const KINDS: Record<Given['kinds'][number], (ctx: Context, given: Given, address: string) => Promise<PackageCaller | null>> = {
+const KINDS: Record<Given['kinds'][number], (ctx: Context, given: Given, address: string, registry: Registry) => Promise<PackageCaller | null>> = {
   async job(ctx, { value }) {
     const found = await findCallingJob(ctx, value)
     return found && { ...found, reads: true, writes: true }
@@ -88,15 +100,16 @@ const KINDS: Record<Given['kinds'][number], (ctx: Context, given: Given, address
     logBadToken(ctx, address, reasonOf(verdict))
     throw verdict.failure
   },
-  async deploy(ctx, { value, name }, address) {
+  async deploy(ctx, { value, name }, address, registry) {
     const deploy = await findDeployToken(ctx, value)
     if (!deploy) return null
     if (!deploy.valid || (name !== undefined && name !== deploy.username)) {
       logBadToken(ctx, address, deploy.valid ? 'the token has another user name' : 'the token has expired')
       throw unidentified()
     }
-    const writes = deploy.scopes.includes('write_package_registry')
-    return { user: null, deploy, reads: writes || deploy.scopes.includes('read_package_registry'), writes }
+    const { read, write } = DEPLOY_SCOPES[registry]
+    const writes = deploy.scopes.includes(write)
+    return { user: null, deploy, reads: writes || deploy.scopes.includes(read), writes }
   },
 }
 
@@ -112,7 +125,8 @@ export async function packageProject(ctx: Context, who: PackageCaller, idOrPath:
   throw isAnonymous(who) ? unidentified() : forbidden()
 }
 
-async function projectFor(ctx: Context, { user, job, deploy, writes }: PackageCaller, idOrPath: string): Promise<ProjectSubject> {
+/** A project as the caller sees it; throws 404. */
+export async function projectFor(ctx: Context, { user, job, deploy, writes }: PackageCaller, idOrPath: string): Promise<ProjectSubject> {
   if (!deploy) return getProjectFor(ctx, { user, job }, idOrPath)
   const level = writes ? LEVELS.developer : LEVELS.reporter
   const own = await nullOnFailure(getProjectAtLevel(ctx, null, idOrPath, async (project) => (coversProject(deploy, project) ? level : 0)))
@@ -172,15 +186,19 @@ const isEnforced = sql`coalesce((select (${applicationSettings.values} ->> 'enfo
 
 /** `read_package` for every row of `projects` joined with `namespaces`, with the values of `reachValues`. */
 export function readableBy({ viewer, by }: ReachShape): SQL {
+/** `read_package`, or `read_image`, for every row of `projects` joined with `namespaces`, with the values of `reachValues`. */
+export function readableBy({ viewer, by }: ReachShape, registry: Registry = 'packages'): SQL {
   const user = sql`${sql.placeholder('user')}::bigint`
-  const open = readablePackages('anonymous', user)
-  if (by === 'user') return readablePackages(viewer, user)
+  const readable = (kind: ViewerKind) => readablePackages(kind, user, registry)
+  const open = readable('anonymous')
+  if (by === 'user') return readable(viewer)
   if (by === 'deploy')
-    return sql`(${open} or ${readablePackages('admin', user)} and (${projects.id} = ${sql.placeholder('token_project')}::bigint
+    return sql`(${open} or ${readable('admin')} and (${projects.id} = ${sql.placeholder('token_project')}::bigint
       or starts_with(${namespaces.full_path} || '/', ${sql.placeholder('token_group')}::text)))`
   const from = sql`${sql.placeholder('job_project')}::bigint`
   // the same as `allowsJob`
   return sql`(${open} or ${readablePackages(viewer, user)} and (${projects.id} = ${from} or not (${projects.job_token_scope_enabled} or ${isEnforced})
+  return sql`(${open} or ${readable(viewer)} and (${projects.id} = ${from} or not ${projects.job_token_scope_enabled}
     or exists (select from ${jobTokenAllowlist} l where l.project_id = ${projects.id} and (l.allowed_project_id = ${from} or l.allowed_group_id in (
       select a.ancestor_id from ${namespaceAncestry} a join ${projects} f on f.namespace_id = a.descendant_id where f.id = ${from})))))`
 }

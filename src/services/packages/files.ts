@@ -5,7 +5,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { onlyRow } from '../../db/only-row.js'
-import { commitStatuses, packageFiles, packages, projects } from '../../db/schema/index.js'
+import { commitStatuses, containerBlobs, packageFiles, packages, projects } from '../../db/schema/index.js'
 import { Failure, notFound, refused } from '../../failures.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { type Digest, type ReceivedObject, WrongObject } from '../../lib/files/object-store.js'
@@ -28,7 +28,8 @@ const bytes = (limit: number) => (limit > 0 ? limit * MEBIBYTE : Number.POSITIVE
 /** The most bytes of one file of a format (PK-7). */
 export const sizeLimit = async (ctx: Context, type: PackageType): Promise<number> => bytes((await readSettings(ctx))[`${type}_packages_size_limit`])
 
-const tooBig = (what: string) => new Failure('too_large', { message: `413 Request Entity Too Large - ${what}` })
+/** 413 with its reason. */
+export const tooBig = (what: string) => new Failure('too_large', { message: `413 Request Entity Too Large - ${what}` })
 
 /** Receives the bytes of a file that is not there yet; the caller discards it at the end. Throws 413 beyond the limit of its format. */
 export async function receiveFile(ctx: Context, type: PackageType, body: Readable, digests: readonly Digest[] = []): Promise<ReceivedObject> {
@@ -79,6 +80,13 @@ export async function ensurePackage(
   return { ...onlyRow(made), isNew: true }
 }
 
+/** The most bytes of the packages of a project, and as many of its images (PK-7, OCI-8). */
+export const packagesQuota = async (ctx: Context): Promise<number> => bytes((await readSettings(ctx)).project_packages_size_limit)
+
+/** Runs work on the store for an object, few at once: a slow store must not occupy all database connections. */
+export const withStore = <T>(ctx: Context, oid: string, work: () => Promise<T>): Promise<T> =>
+  ctx.process.mutex.runHere(`package keep ${Number.parseInt(oid.slice(0, 2), 16) % MAX_CONCURRENT_STORES}`, work)
+
 /**
  * Keeps a received file: `place` makes or finds the row of its version, and refuses what may not be. The bytes are stored
  * before the rows are committed; those left without a row are removed after a day (PK-9). Throws 413 beyond the quota.
@@ -90,15 +98,14 @@ export async function addFile(
   file_name: string,
   place: (tx: Transaction) => Promise<number>,
 ): Promise<PackageFile> {
-  const quota = bytes((await readSettings(ctx)).project_packages_size_limit)
+  const quota = await packagesQuota(ctx)
   const check = async (tx: Transaction, lock: boolean) => {
     const query = tx.select({ size: projects.packages_size }).from(projects).where(eq(projects.id, project.id))
     const [found] = await (lock ? query.for('no key update') : query)
     if (!found) throw notFound('Project')
     if (found.size + received.size > quota) throw tooBig(`the packages of a project may have ${quota / MEBIBYTE} MiB`)
   }
-  // a slow store must not occupy all database connections
-  return ctx.process.mutex.runHere(`package keep ${Number.parseInt(received.oid.slice(0, 2), 16) % MAX_CONCURRENT_STORES}`, () =>
+  return withStore(ctx, received.oid, () =>
     ctx.db.transaction(async (tx) => {
       await lockFile(tx, received.oid)
       // before the file is stored, and again with the project locked
@@ -138,19 +145,26 @@ export async function findFile(
 }
 
 /** Serialises adding and removing an object until the transaction ends. */
-const lockFile = (tx: Transaction, oid: string) => lockName(tx, `package file ${oid}`)
+export const lockFile = (tx: Transaction, oid: string) => lockName(tx, `package file ${oid}`)
 
 /** Objects of the store that no row names: their rows were deleted, or never made. */
 export const unnamedFiles = (ctx: Context): AsyncGenerator<string> =>
-  unnamedObjects(ctx.packages, (oids) => ctx.db.write.select({ oid: packageFiles.oid }).from(packageFiles).where(inArray(packageFiles.oid, oids)))
+  unnamedObjects(ctx.packages, (oids) =>
+    ctx.db.write
+      .select({ oid: packageFiles.oid })
+      .from(packageFiles)
+      .where(inArray(packageFiles.oid, oids))
+      .union(ctx.db.write.select({ oid: containerBlobs.oid }).from(containerBlobs).where(inArray(containerBlobs.oid, oids))),
+  )
 
 /** Removes an object unless a row names it: an upload of the same bytes waits, or comes first and keeps them. */
 export const removeIfUnused = (ctx: Context, oid: string): Promise<boolean> =>
   ctx.db.transaction(async (tx) => {
     await lockFile(tx, oid)
-    const used = await tx.select({ id: packageFiles.id }).from(packageFiles).where(eq(packageFiles.oid, oid)).limit(1)
-    if (used.length === 0) await ctx.packages.delete(oid)
-    return used.length === 0
+    const [file] = await tx.select({ id: packageFiles.id }).from(packageFiles).where(eq(packageFiles.oid, oid)).limit(1)
+    const [blob] = await tx.select({ oid: containerBlobs.oid }).from(containerBlobs).where(eq(containerBlobs.oid, oid)).limit(1)
+    if (!file && !blob) await ctx.packages.delete(oid)
+    return !file && !blob
   })
 
 /** Every hour: the bytes of deleted packages go (PK-9). */

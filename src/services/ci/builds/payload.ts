@@ -175,7 +175,9 @@ export async function payloadOf(ctx: Context, runner: Runner, taken: TakenBuild)
     })),
     artifacts: artifactsOf(definition, expand),
     cache: await cachesOf(repository, pipeline.sha as Oid, definition, expand, pipeline.protected),
-    credentials: [],
+    credentials: project.container_registry_enabled
+      ? [{ type: 'registry', url: ctx.links.registry, username: 'gitlab-ci-token', password: taken.token }]
+      : [],
     dependencies: [...dependencies, ...external],
     features: {
       trace_sections: true,

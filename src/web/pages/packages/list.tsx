@@ -107,7 +107,22 @@ export const packagesPage = page({
     return {
       title: `Packages · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="packages" heading="Packages" tools={!isEmpty && <Kinds action={action} {...input} />}>
+        <ProjectLayout
+          view={view}
+          subject={subject}
+          tab="packages"
+          heading="Packages"
+          tools={
+            <>
+              {!isEmpty && <Kinds action={action} {...input} />}
+              {subject.can('read_image') && (
+                <a class="button" href={projectLinks(view, fullPathOf(subject.project)).page('container_registry')}>
+                  Container registry
+                </a>
+              )}
+            </>
+          }
+        >
           {isEmpty && subject.can('create_package') ? (
             <FirstSteps view={view} subject={subject} />
           ) : (
