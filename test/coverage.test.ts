@@ -18,7 +18,6 @@ interface Listed {
 const REASONS: [RegExp, string][] = [
   [/\/clusters/, 'Kubernetes clusters by certificate: the original ended them in 15.0'],
   [/pages\/domains/, 'there are no Pages'],
-  [/\/registry\//, 'there is no container registry'],
   [/services\/(hipchat|gitlab-ci)/, 'the service has ended'],
   [/services\/prometheus/, 'metrics are read at `/-/metrics`, not shown'],
   [/\/services|\/invitations/, 'not built'],

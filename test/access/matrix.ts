@@ -43,7 +43,17 @@ export const MATRIX: Record<string, Rows> = {
     internal: '404  404  in   in   in   in   in   in   in',
     public: 'in   in   in   in   in   in   in   in   in',
   },
+  'project: read_image': {
+    private: '404  404  404  403  in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public: 'in   in   in   in   in   in   in   in   in',
+  },
   'signed in, project: destroy_package': {
+    private: '401  404  404  403  403  403  in   in   in',
+    internal: '401  404  403  403  403  403  in   in   in',
+    public: '401  403  403  403  403  403  in   in   in',
+  },
+  'signed in, project: destroy_image_repository': {
     private: '401  404  404  403  403  403  in   in   in',
     internal: '401  404  403  403  403  403  in   in   in',
     public: '401  403  403  403  403  403  in   in   in',
@@ -79,6 +89,7 @@ export const MATRIX: Record<string, Rows> = {
       'read_feature_flag',
       'manage_feature_flag',
       'write_wiki',
+      'destroy_image',
     ],
     {
       private: '401  404  404  403  403  in   in   in   in',

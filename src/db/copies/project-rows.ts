@@ -82,7 +82,10 @@ export async function loadProject(
     await client.query('insert into routes (key, project_id) values (lower($1), $2)', [project.path, project.id])
     const objects = await client.query<{ oid: string }>('select oid from lfs_object_projects where project_id = $1', [project.id])
     const files = await client.query<{ oid: string }>('select distinct oid from artifacts where project_id = $1', [project.id])
-    const published = await client.query<{ oid: string }>('select oid from package_files where project_id = $1 union select oid from container_blobs where project_id = $1', [project.id])
+    const published = await client.query<{ oid: string }>(
+      'select oid from package_files where project_id = $1 union select oid from container_blobs where project_id = $1',
+      [project.id],
+    )
     const oids = ({ rows }: { rows: { oid: string }[] }) => rows.map(({ oid }) => oid)
     const restored = { ...project, lfsObjects: oids(objects), artifacts: oids(files), packages: oids(published) }
     await placeFiles(restored)

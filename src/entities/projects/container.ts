@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
-import { digestOf } from '../../rules/container-names.js'
+import { digestOf } from '../../rules/registry/names.js'
 import type { RepositoryRecord, TagRecord } from '../../services/registry/repositories.js'
 
 export const ContainerTag = z
@@ -39,7 +39,7 @@ export const containerPath = ({ fullPath, name }: Pick<RepositoryRecord, 'fullPa
 export const containerLocation = (view: Pick<View, 'links'>, repository: Pick<RepositoryRecord, 'fullPath' | 'name'>) =>
   `${view.links.registry}/${containerPath(repository)}`
 
-const presentName = (repository: RepositoryRecord, name: string, view: Pick<View, 'links'>) => ({
+const namesOf = (repository: RepositoryRecord, name: string, view: Pick<View, 'links'>) => ({
   name,
   path: `${containerPath(repository)}:${name}`,
   location: `${containerLocation(view, repository)}:${name}`,
@@ -58,18 +58,18 @@ export const presentContainerRepository = (
   created_at: repository.created_at.toISOString(),
   cleanup_policy_started_at: null,
   ...(tags_count && { tags_count: repository.tags_count }),
-  ...(tags && { tags: tags.map((name) => presentName(repository, name, view)) }),
+  ...(tags && { tags: tags.map((name) => namesOf(repository, name, view)) }),
 })
 
 export const presentContainerTag = (repository: RepositoryRecord, { name }: TagRecord, view: Pick<View, 'links'>): z.infer<typeof ContainerTag> =>
-  presentName(repository, name, view)
+  namesOf(repository, name, view)
 
 export const presentContainerTagDetail = (
   repository: RepositoryRecord,
   { name, created_at, manifest: { oid, config, total_size } }: TagRecord,
   view: Pick<View, 'links'>,
 ): z.infer<typeof ContainerTagDetail> => ({
-  ...presentName(repository, name, view),
+  ...namesOf(repository, name, view),
   revision: config,
   short_revision: config && config.slice(0, 9),
   digest: digestOf(oid),

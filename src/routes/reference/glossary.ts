@@ -23,6 +23,7 @@ const IDS: [prefix: string, text: string][] = [
   ['/jobs/', 'Id of the job.'],
   ['/runners/', 'Id of the runner.'],
   ['/topics/', 'Id of the topic.'],
+  ['/registry/repositories/', 'Id of the container repository.'],
 ]
 
 const BROADCASTS = {

@@ -4,7 +4,7 @@ import { tooLarge } from '../../failures.js'
 import { Content, sendContent } from '../../http/content.js'
 import { watchRate } from '../../lib/async/minimum-rate.js'
 import { textOfRouter } from '../../lib/text/byte-path.js'
-import { digestOf, oidOf } from '../../rules/container-names.js'
+import { digestOf, oidOf } from '../../rules/registry/names.js'
 import {
   appendUpload,
   beginUpload,

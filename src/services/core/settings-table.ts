@@ -109,7 +109,7 @@ export const SETTINGS = {
   circuitbreaker_storage_timeout: count(15, { least: 0 }, 'seconds after which a check that hangs has failed; at least half a second'),
   clientside_errtracker_dsn: secret('dsn', 'DSN of the tracker that gets errors of the page script; the service sends them on'),
   clientside_errtracker_enabled: bool(false, 'whether errors of the page script are sent to `clientside_errtracker_dsn`'),
-  container_registry_token_expire_delay: count(5, { above: 0 }),
+  container_registry_token_expire_delay: count(5, { above: 0 }, 'minutes for which a client of the container registry is signed in'),
   default_artifacts_expire_in: duration('30 days', 'how long artifacts of jobs are kept where the job does not say; 0: for good'),
   default_branch_protection: level(
     2,

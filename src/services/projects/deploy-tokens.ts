@@ -25,10 +25,7 @@ export interface TokenSource {
 
 /** Maximum number of tokens per project or group (SEC-130). */
 const MAX_DEPLOY_TOKENS = 100
-/**
- * The scopes (PT-11). There is no container registry: those of one are kept for programs that ask for them, and open
- * nothing.
- */
+/** The scopes: code, images and packages (PT-11). */
 export const DEPLOY_TOKEN_SCOPES = ['read_repository', 'read_registry', 'write_registry', 'read_package_registry', 'write_package_registry']
 /** Minimum time between two recorded uses of a token. */
 const LAST_USED_INTERVAL_MS = 60_000

@@ -5,7 +5,7 @@ import { getProjectAtLevel, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { projects, routes } from '../../db/schema/index.js'
 import { nullOnFailure } from '../../failures.js'
-import { isRepositoryName } from '../../rules/container-names.js'
+import { isRepositoryName } from '../../rules/registry/names.js'
 import { readSettings } from '../core/settings.js'
 import { type PackageCaller, projectFor } from '../packages/caller.js'
 

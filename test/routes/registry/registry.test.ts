@@ -202,7 +202,7 @@ describe('who may use the registry (OCI-2, OCI-3)', () => {
     }
   })
 
-  it('is asked for with where a token is to be had, and told nothing about what is not there', async () => {
+  it('is asked for with where a token is to be had, and says nothing of what is not there', async () => {
     const hidden = await aProject(t.ctx)
     const anonymous = await call('GET', '/v2/')
     expect([anonymous.status, anonymous.headers.get('www-authenticate')]).toEqual([

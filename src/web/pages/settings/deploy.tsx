@@ -198,9 +198,11 @@ const newToken = z.object({
   }),
 })
 
-/** What may be chosen here: there is no container registry. */
+/** What may be chosen here. */
 const SCOPES = {
   read_repository: 'Clone and fetch over HTTP',
+  read_registry: 'Pull images',
+  write_registry: 'Pull and push images',
   read_package_registry: 'Install packages',
   write_package_registry: 'Install and publish packages',
 }
