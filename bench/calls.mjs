@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
-import { gpgKey, sshKey } from './seed.mjs'
+import { gpgKey, pushImage, sshKey } from './seed.mjs'
 
 const fingerprint = (key) =>
   `SHA256:${createHash('sha256')
@@ -323,6 +323,11 @@ const READS = {
   'GET /projects/:id/packages/:package_id': '',
   'GET /projects/:id/packages/:package_id/package_files': '',
   'GET /groups/:id/packages': '',
+  'GET /projects/:id/registry/repositories': '?tags=true&tags_count=true',
+  'GET /projects/:id/registry/repositories/:repository_id/tags': '',
+  'GET /projects/:id/registry/repositories/:repository_id/tags/:tag_name': '',
+  'GET /groups/:id/registry/repositories': '?tags=true&tags_count=true',
+  'GET /registry/repositories/:id': '?tags=true&tags_count=true',
   'GET /projects/:id/statistics': '',
   'GET /projects/:id/remote_mirrors': '',
   'GET /projects/:id/remote_mirrors/:mirror_id': '',
@@ -542,6 +547,16 @@ const FRESH = { issues: newIssue, merge_requests: newRequest, snippets: newSnipp
 const newPackage = async ({ put, n }) => {
   const { id, package_id } = await put(`/projects/:id/packages/generic/call/${n}/file?select=package_file`, { n })
   return { package_id, package_file_id: id }
+}
+const newTag = async ({ s, origin, n }) => {
+  await pushImage(origin, s.project.path_with_namespace, `call${n}`)
+  return { tag_name: `call${n}` }
+}
+/** A repository of images in a new project. */
+const newImage = async ({ post, get, origin, n }) => {
+  const { id, path_with_namespace } = await post('/projects', { name: `images ${n}`, path: `images${n}` })
+  await pushImage(origin, path_with_namespace, 'v1')
+  return { id, repository_id: (await get('/projects/:id/registry/repositories', { id }))[0].id }
 }
 const newProject = async ({ post, n }) => ({ id: (await post('/projects', { name: `project ${n}` })).id })
 const aFollower = async ({ post, n }) => ({ id: (await post('/projects', { name: `follower ${n}`, import_url: NOWHERE, mirror: true })).id })
@@ -1158,6 +1173,9 @@ const WRITES = {
   'POST /deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
   'DELETE /projects/:id/packages/:package_id': async (k) => ({ fill: await newPackage(k) }),
   'DELETE /projects/:id/packages/:package_id/package_files/:package_file_id': async (k) => ({ fill: await newPackage(k) }),
+  'DELETE /projects/:id/registry/repositories/:repository_id': async (k) => ({ fill: await newImage(k) }),
+  'DELETE /projects/:id/registry/repositories/:repository_id/tags': async (k) => ({ fill: await newImage(k), query: '?name_regex_delete=.*' }),
+  'DELETE /projects/:id/registry/repositories/:repository_id/tags/:tag_name': async (k) => ({ fill: await newTag(k) }),
   'POST /projects/:id/deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
   'PUT /projects/:id/deploy_keys/:key_id': ({ n }) => ({ body: { title: `${n}` } }),
   'DELETE /projects/:id/deploy_keys/:key_id': async ({ post }) => ({
@@ -1212,6 +1230,7 @@ function seededFill(path, s) {
     badge_id: s.badges[at],
     mirror_id: s.mirror.id,
     package_id: s.package,
+    repository_id: s.image,
     hook_id: s.hooks[at],
     token_id: s.tokens[at],
     key_id: path.includes('gpg_keys')
@@ -1240,6 +1259,7 @@ function idOf(path, s) {
   if (path.startsWith('/projects')) return s.project.id
   if (path.startsWith('/groups') || path.startsWith('/namespaces')) return s.group.id
   if (path.startsWith('/keys')) return s.ownKey.id
+  if (path.startsWith('/registry')) return s.image
   if (path.startsWith('/snippets')) return s.own.id
   return path.startsWith('/personal_access_tokens') ? s.ownToken.id : s.user.id
 }

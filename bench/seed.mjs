@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { generateKey } from 'openpgp'
-import { cache, call } from './harness.mjs'
+import { cache, call, TOKEN } from './harness.mjs'
 import { generated, git } from './repository.mjs'
 
 /** Creates a new SSH public key. */
@@ -15,6 +15,25 @@ function signedCommit(source) {
   const plain = git(source, ['cat-file', 'commit', 'main']).toString()
   const signature = '\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n abc\n -----END PGP SIGNATURE-----\n\n'
   return git(source, ['hash-object', '-t', 'commit', '-w', '--stdin', '--literally'], plain.replace('\n\n', signature)).toString().trim()
+}
+
+/** Pushes an image of one small layer to a repository of the container registry; `origin` is that of the service. */
+export async function pushImage(origin, name, tag) {
+  const headers = { authorization: `Basic ${Buffer.from(`bench:${TOKEN}`).toString('base64')}` }
+  const part = async (body, mediaType) => {
+    const bytes = JSON.stringify(body)
+    const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+    await call(`${origin}/v2/${name}/blobs/uploads/?digest=${digest}`, { method: 'POST', body, headers })
+    return { mediaType, digest, size: bytes.length }
+  }
+  const config = await part({ os: 'linux' }, 'application/vnd.oci.image.config.v1+json')
+  const layers = [await part({ layer: tag }, 'application/vnd.oci.image.layer.v1.tar')]
+  const mediaType = 'application/vnd.oci.image.manifest.v1+json'
+  await call(`${origin}/v2/${name}/manifests/${tag}`, {
+    method: 'PUT',
+    body: { schemaVersion: 2, mediaType, config, layers },
+    headers: { ...headers, 'content-type': mediaType },
+  })
 }
 
 /** Runs tasks with limited concurrency. */
@@ -149,6 +168,10 @@ export async function seed(bench) {
   }
   await atOnce(200, (i) => ifThere(put(`${p}/packages/generic/package${i % 20}/1.${i}/file`, { i })))
   const found = (await ifThere(call(`${bench.api}${p}/packages?per_page=1`)))[0]?.id
+  const { origin } = new URL(bench.api)
+  await atOnce(30, (i) => ifThere(pushImage(origin, `${project.path_with_namespace}/image${i}`, 'v1')))
+  await atOnce(200, (i) => ifThere(pushImage(origin, project.path_with_namespace, `v${i}`)))
+  const image = (await ifThere(call(`${bench.api}${p}/registry/repositories?per_page=1`)))[0]?.id
   const version = (await call(`${bench.api}${p}/merge_requests/1/versions`))[0]?.id
   const label = (await call(`${bench.api}${p}/labels?per_page=1`))[0].id
   const groupLabel = (await call(`${bench.api}/groups/${group.id}/labels?per_page=1`))[0].id
@@ -168,6 +191,7 @@ export async function seed(bench) {
     gpgKeys,
     ownToken,
     package: found,
+    image,
     protectedTag,
     otherKey,
     source,

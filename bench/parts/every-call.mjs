@@ -135,14 +135,16 @@ async function requestOf(bench, seeded, operation, n) {
   const at = (path, fill) => `${bench.api}${addressOf(path, seeded, fill)}`
   const made = (method) => (path, body, fill, token) => call(at(path, fill), { method, body, ...(token && { headers: { 'private-token': token } }) })
   const remove = (path, fill) => call(at(path, fill), { method: 'DELETE' })
+  const { origin } = new URL(bench.api)
   const helpers = {
     s: seeded,
+    origin,
     n,
     post: made('POST'),
     put: made('PUT'),
     remove,
     get: (path, fill) => call(at(path, fill)),
-    visitor: () => visitor(new URL(bench.api).origin),
+    visitor: () => visitor(origin),
   }
   const row = CALLS[operation]
   const { fill, query, body, file, fields, token = TOKEN, ...flags } = typeof row === 'string' ? { query: row } : await row(helpers)

@@ -353,6 +353,7 @@ export const BODIES: Record<string, object> = {
   'PUT /groups/:id/boards/:board_id/lists/:list_id': { position: 0 },
   'POST /groups/:id/milestones': { title: '' },
   'PUT /groups/:id/milestones/:milestone_id': { title: 'x' },
+  'DELETE /projects/:id/registry/repositories/:repository_id/tags': { name_regex_delete: 'x' },
   'POST /projects/:id/statuses/:sha': { state: 'success' },
   'PUT /projects/:id/merge_requests/:merge_request_iid': { title: 'One' },
   'POST /projects/:id/merge_requests/:merge_request_iid/time_estimate': { duration: '1h' },

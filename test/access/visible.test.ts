@@ -204,21 +204,24 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
     }
   })
 
-  it('readablePackages is the right to read packages (PK-2, PK-3)', async () => {
+  it.each([
+    ['packages', 'read_package'],
+    ['images', 'read_image'],
+  ] as const)('readablePackages is the right to read %s (PK-2, PK-3, OCI-2, OCI-3)', async (registry, ability) => {
     for (const [i, { id }] of world.projects.entries())
       await t.ctx.db.write
         .update(projects)
-        .set({ packages_enabled: [null, true, false][i % 3] ?? null })
+        .set({ packages_enabled: [null, true, false][i % 3] ?? null, container_registry_enabled: i % 4 !== 1 })
         .where(eq(projects.id, id))
     for (const person of world.people) {
       const rows = await t.ctx.db.read
         .select({ id: projects.id })
         .from(projects)
-        .where(readablePackages(viewerKindOf(person), sql`${person?.id ?? 0}::bigint`))
+        .where(readablePackages(viewerKindOf(person), sql`${person?.id ?? 0}::bigint`, registry))
       const expected: number[] = []
       for (const { id } of world.projects) {
         const found = await orNull(getProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
-        if (found?.can('read_package')) expected.push(id)
+        if (found?.can(ability)) expected.push(id)
       }
       expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
     }

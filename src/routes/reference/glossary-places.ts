@@ -303,6 +303,7 @@ export const PLACES: Record<string, string> = {
   include_versionless: 'Also return what belongs to no version: lists of versions of Maven.',
   exclude_subgroups: 'Leave out projects of subgroups.',
   repository_id: 'Id of the container repository.',
+  'Container registry: tags': 'Also return the first 100 tags.',
   tags_count: 'Also return the number of tags.',
   name_regex_delete: 'A regular expression (RE2) for the whole names of tags to delete.',
   name_regex: 'Former name of `name_regex_delete`.',
