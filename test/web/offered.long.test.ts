@@ -5,6 +5,7 @@ import { PROPERTIES } from '../../src/services/integrations/catalogue.js'
 import { forms, pages } from '../../src/web/index.js'
 import type { Form } from '../../src/web/page.js'
 import { CALLERS, MATRIX, rowOf } from '../access/matrix.js'
+import { registryOf } from '../routes/packages/packages.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
@@ -76,6 +77,7 @@ async function makeProject(): Promise<TestProject> {
   await t.api('put', `${project.path}/integrations/external-wiki`, owner).send({ external_wiki_url: 'https://wiki.example/' }).expect(200)
   await say('/variables', { key: 'ONE', value: 'one' })
   await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)
+  await registryOf(t).image({ name: project.fullPath, tag: 'one', by: owner })
   await say('/freeze_periods', { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1' })
   await say('/invitations', { email: 'waiting@example.net', access_level: 10 })
   await say('/triggers', { description: 'one' })

@@ -71,7 +71,7 @@ export const presentContainerTagDetail = (
 ): z.infer<typeof ContainerTagDetail> => ({
   ...namesOf(repository, name, view),
   revision: config,
-  short_revision: config && config.slice(0, 9),
+  short_revision: config?.slice(0, 9) ?? null,
   digest: digestOf(oid),
   created_at: created_at.toISOString(),
   total_size,

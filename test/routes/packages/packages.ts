@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { expect } from 'vitest'
 import type { TestApp } from '../../support/app.js'
 import type { Credentialed, TestProject } from '../../support/factories.js'
 
@@ -23,6 +24,17 @@ export const registryOf = (t: TestApp) => ({
       .type('application/octet-stream')
       .send(Buffer.from(bytes))
       .expect(201, { message: '201 Created' })
+  },
+
+  /** Pushes an index without images. */
+  async image({ name, tag, by }: { name: string; tag: string; by: { token: string } }) {
+    const mediaType = 'application/vnd.oci.image.index.v1+json'
+    const response = await fetch(`${t.url}/v2/${name}/manifests/${tag}`, {
+      method: 'PUT',
+      headers: { ...basic('anyone', by.token), 'content-type': mediaType },
+      body: JSON.stringify({ schemaVersion: 2, mediaType, manifests: [] }),
+    })
+    expect(response.status).toBe(201)
   },
 
   async deployToken(project: { path: string; creator: Credentialed }, scopes: string[]) {

@@ -5,6 +5,7 @@ import { containerBlobs, packageFiles } from '../../../src/db/schema/index.js'
 import { removePackageFiles } from '../../../src/services/packages/files.js'
 import { removeStalledLayers } from '../../../src/services/registry/blobs.js'
 import { removeUnusedBlobs } from '../../../src/services/registry/manifests.js'
+import { issueToken } from '../../../src/services/registry/tokens.js'
 import { testApp } from '../../support/app.js'
 import { ciOf } from '../../support/ci.js'
 import { aGroup, aProject, aToken, aUser, type Credentialed, setSettings, type TestProject } from '../../support/factories.js'
@@ -221,7 +222,28 @@ describe('who may use the registry (OCI-2, OCI-3)', () => {
     expect(answers[0]).toEqual(answers[1])
   })
 
-  it('is said by scopes of tokens, of jobs and of deploy tokens, and ends with their time', async () => {
+  it('is given for as many minutes as container_registry_token_expire_delay says (AS-26)', async () => {
+    const project = await aProject(t.ctx)
+    const list = (token: string) => call('GET', `/v2/${named(project)}/tags/list`, { authorization: `Bearer ${token}` })
+    const who = { user: project.creator, reads: true, writes: true }
+    const access = [{ name: named(project), actions: ['pull' as const] }]
+    await setSettings(t.ctx, { container_registry_token_expire_delay: 2 })
+    try {
+      await push(named(project), as(project.creator), 'v1')
+      expect((await call('GET', '/jwt/auth?service=container_registry', as(project.creator))).json().expires_in).toBe(120)
+      for (const [seconds, status] of [
+        [115, 200],
+        [121, 401],
+      ] as const) {
+        const ago = Object.assign(Object.create(t.ctx) as typeof t.ctx, { now: () => new Date(Date.now() - seconds * 1_000) })
+        expect((await list((await issueToken(ago, who, access)).token)).status).toBe(status)
+      }
+    } finally {
+      await setSettings(t.ctx, { container_registry_token_expire_delay: 5 })
+    }
+  })
+
+  it('is said by scopes of tokens, of jobs and of deploy tokens, and ends with the switch of the project (OCI-3, OCI-24)', async () => {
     const { project, runner } = await withCi('job: { script: x }')
     const name = named(project)
     const job = await runner.takeNamed('job')
