@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { registryOf } from '../routes/packages/packages.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, aProject, aUser } from '../support/factories.js'
@@ -42,5 +43,42 @@ it('packages are listed, shown and deleted in pages, which say how they are publ
   expect(removed.at).toBe(at)
   expect(removed.text).toContain('The package is deleted.')
   expect((await reader.open(shown.at)).status).toBe(404)
+  expect((await new TestBrowser(t.url).open(at)).text).toContain('Sign in')
+})
+
+it('images are listed by repository and tag, and deleted by who may (OCI-60)', async () => {
+  const [creator, reporter, developer] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+  const project = await aProject(t.ctx, { creator, visibility: 'private', reporter, developer })
+  const [maintainer, writer, reader] = [new TestBrowser(t.url), new TestBrowser(t.url), new TestBrowser(t.url)]
+  await maintainer.signIn(creator)
+  await writer.signIn(developer)
+  await reader.signIn(reporter)
+  const at = `/${project.fullPath}/-/container_registry`
+  const empty = await writer.open(at)
+  expect(empty.text).toContain('There are no images yet.')
+  expect(empty.text).toContain(`docker push ${new URL(t.ctx.links.base).host}/${project.fullPath}`)
+  expect((await reader.open(at)).text).not.toContain('docker push')
+
+  const name = `${project.fullPath}/app`
+  for (const tag of ['v1', 'v2']) await registryOf(t).image({ name, tag, by: creator })
+  await reader.open(`/${project.fullPath}/-/packages`)
+  const list = await reader.follow('Container registry')
+  expect([list.at, list.text]).toEqual([at, expect.stringContaining('2 tags')])
+  const tags = await reader.follow(`${new URL(t.ctx.links.base).host}/${name}`)
+  expect(tags.text).toMatch(/docker pull \S+\/app:v1.*v1.*v2/)
+  expect([list, tags].flatMap(({ $ }) => $('form[action*="container_registry"]').toArray())).toEqual([])
+  expect((await writer.open(at)).$('form[action*="container_registry"]').length).toBe(0)
+
+  expect((await writer.open(tags.at)).$('form[action$="/tags/v1"]').length).toBe(1)
+  const less = await writer.submit('Delete', {})
+  expect(less.at).toBe(tags.at)
+  expect(less.text).toContain('The tag v1 is deleted.')
+  expect((await reader.open(tags.at)).text).not.toContain('v1')
+  await maintainer.open(at)
+  expect((await maintainer.submit('Delete', {})).text).toContain('The images are deleted.')
+  expect((await reader.open(tags.at)).status).toBe(404)
+
+  await t.api('put', project.path, creator).send({ container_registry_enabled: false }).expect(200)
+  expect((await maintainer.open(at)).status).toBe(403)
   expect((await new TestBrowser(t.url).open(at)).text).toContain('Sign in')
 })
