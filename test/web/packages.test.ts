@@ -46,7 +46,7 @@ it('packages are listed, shown and deleted in pages, which say how they are publ
   expect((await new TestBrowser(t.url).open(at)).text).toContain('Sign in')
 })
 
-it('images are listed by repository and tag, and deleted by who may (OCI-60)', async () => {
+it('images are listed by repository and tag, and deleted by those who may (OCI-60)', async () => {
   const [creator, reporter, developer] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
   const project = await aProject(t.ctx, { creator, visibility: 'private', reporter, developer })
   const [maintainer, writer, reader] = [new TestBrowser(t.url), new TestBrowser(t.url), new TestBrowser(t.url)]
