@@ -61,7 +61,8 @@ const oidIn = (digest: string): string => {
 
 const parameter = ({ request }: RegistryCall, name: string): string | undefined => {
   const value = (request.query as Record<string, unknown>)[name]
-  return typeof value === 'string' && value !== '' ? value : undefined
+  // no text of the database has a NUL
+  return typeof value === 'string' && value !== '' ? value.replaceAll('\0', '') : undefined
 }
 
 /** A repository that the caller may read. */
@@ -218,7 +219,13 @@ const HANDLERS: Record<Target['kind'], Partial<Record<Method, Handler>>> = {
       const { subject, rest } = await subjectOf(call, name, 'pull')
       const repository = await findRepository(call.ctx, subject, rest)
       const artifactType = parameter(call, 'artifactType')
-      const manifests = repository ? await referrersOf(call.ctx, repository, oid, artifactType) : []
+      const after = Number(parameter(call, 'last') ?? 0)
+      if (!Number.isSafeInteger(after)) throw new RegistryFailure(400, 'UNSUPPORTED', 'last is invalid')
+      const { manifests, next } = repository ? await referrersOf(call.ctx, repository, oid, { artifactType, after }) : { manifests: [], next: null }
+      if (next !== null) {
+        const query = new URLSearchParams({ last: String(next), ...(artifactType !== undefined && { artifactType }) })
+        call.reply.header('link', `<${at(call, name, `referrers/${reference}`)}?${query}>; rel="next"`)
+      }
       if (artifactType !== undefined) call.reply.header('oci-filters-applied', 'artifactType')
       return call.reply
         .serializer((text: string) => text)

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, inArray, lt, ne, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { containerBlobs, containerManifests, containerReferences, containerTags } from '../../db/schema/index.js'
 import { defineJob } from '../../jobs/kinds.js'
@@ -18,11 +19,21 @@ export const MAX_MANIFEST_BYTES = 4 * 1_048_576
 /** The most layers of an image, and manifests and tags of a repository (OCI-8). */
 const MAX_LAYERS = 1_000
 const MAX_MANIFESTS = 100_000
+const MAX_TAGS = 100_000
+const MAX_REFERRERS = 1_000
+/** The most bytes of manifests that one list of referrers is read from, but for a first one that has more. */
+const MAX_REFERRING_BYTES = 4 * 1_048_576
+
+/** A media type as rows have it. */
+const MediaType = z
+  .string()
+  .max(255)
+  .refine((text) => !text.includes('\0'))
 
 const Descriptor = z.object({
   digest: z.string(),
   size: z.number().int().nonnegative(),
-  mediaType: z.string().optional(),
+  mediaType: MediaType.optional(),
   urls: z.array(z.string()).optional(),
 })
 
@@ -30,7 +41,7 @@ const Descriptor = z.object({
 const Content = z.object({
   schemaVersion: z.literal(2),
   mediaType: z.string().optional(),
-  artifactType: z.string().max(255).optional(),
+  artifactType: MediaType.optional(),
   config: Descriptor.optional(),
   layers: z.array(Descriptor).max(MAX_LAYERS).optional(),
   manifests: z.array(Descriptor).max(MAX_LAYERS).optional(),
@@ -104,8 +115,8 @@ export async function putManifest(
   await ctx.db.transaction(async (tx) => {
     await lockRepository(tx, repository)
     if (oids.length > 0) await checkBlobs(tx, repository, oids)
-    if ((await tx.$count(containerManifests, eq(containerManifests.repository_id, repository.id))) >= MAX_MANIFESTS)
-      throw new RegistryFailure(400, 'MANIFEST_INVALID', `a repository may have ${MAX_MANIFESTS} manifests`)
+    const others = and(eq(containerManifests.repository_id, repository.id), ne(containerManifests.oid, oid))
+    if ((await tx.$count(containerManifests, others)) >= MAX_MANIFESTS) throw invalid(`a repository may have ${MAX_MANIFESTS} manifests`)
     const made = await tx
       .insert(containerManifests)
       .values({ repository_id: repository.id, oid, created_at: ctx.now(), ...values })
@@ -117,13 +128,23 @@ export async function putManifest(
         .insert(containerReferences)
         .values(oids.map((each) => ({ manifest_id, oid: each })))
         .onConflictDoNothing()
-    if (!isByDigest(reference))
-      await tx
-        .insert(containerTags)
-        .values({ repository_id: repository.id, name: reference, manifest_id, created_at: ctx.now(), updated_at: ctx.now() })
-        .onConflictDoUpdate({ target: [containerTags.repository_id, containerTags.name], set: { manifest_id, updated_at: ctx.now() } })
+    if (!isByDigest(reference)) await putTag(ctx, tx, repository, { name: reference, manifest_id })
   })
   return { oid, subject }
+}
+
+async function putTag(
+  ctx: Context,
+  tx: Transaction,
+  { id }: Repository,
+  { name, manifest_id }: { name: string; manifest_id: number },
+): Promise<void> {
+  const others = and(eq(containerTags.repository_id, id), ne(containerTags.name, name))
+  if ((await tx.$count(containerTags, others)) >= MAX_TAGS) throw invalid(`a repository may have ${MAX_TAGS} tags`)
+  await tx
+    .insert(containerTags)
+    .values({ repository_id: id, name, manifest_id, created_at: ctx.now(), updated_at: ctx.now() })
+    .onConflictDoUpdate({ target: [containerTags.repository_id, containerTags.name], set: { manifest_id, updated_at: ctx.now() } })
 }
 
 function invalidDigest(digest: string): never {
@@ -161,21 +182,37 @@ export async function deleteBlob(ctx: Context, repository: Repository, oid: stri
   })
 }
 
-/** The manifests that are about one, as an index lists them, the oldest first (OCI-7). */
-export async function referrersOf(ctx: Context, { id }: Repository, oid: string, artifactType: string | undefined): Promise<object[]> {
-  const found = await ctx.db.write
-    .select()
+/**
+ * The manifests that are about one, as an index lists them, the oldest first: those after the manifest `after`, as far as
+ * a few MiB of them go. `next` is the last of them if there are more (OCI-7).
+ */
+export async function referrersOf(
+  ctx: Context,
+  { id }: Repository,
+  oid: string,
+  { artifactType, after }: { artifactType: string | undefined; after: number },
+): Promise<{ manifests: object[]; next: number | null }> {
+  const sizes = await ctx.db.write
+    .select({ id: containerManifests.id, size: decoded(sql`octet_length(${containerManifests.content})`, Number) })
     .from(containerManifests)
     .where(
       and(
         eq(containerManifests.repository_id, id),
         eq(containerManifests.subject, oid),
+        gt(containerManifests.id, after),
         artifactType === undefined ? undefined : eq(containerManifests.artifact_type, artifactType),
       ),
     )
     .orderBy(asc(containerManifests.id))
-    .limit(MAX_LAYERS)
-  return found.map(({ media_type, oid: own, content, artifact_type }) => {
+    .limit(MAX_REFERRERS + 1)
+  let bytes = 0
+  const fitting = sizes.slice(0, MAX_REFERRERS).filter(({ size }, at) => {
+    bytes += size
+    return at === 0 || bytes <= MAX_REFERRING_BYTES
+  })
+  const ids = fitting.map(({ id: each }) => each)
+  const found = await ctx.db.write.select().from(containerManifests).where(inArray(containerManifests.id, ids)).orderBy(asc(containerManifests.id))
+  const manifests = found.map(({ media_type, oid: own, content, artifact_type }) => {
     const { annotations } = parse(content)
     return {
       mediaType: media_type,
@@ -185,6 +222,7 @@ export async function referrersOf(ctx: Context, { id }: Repository, oid: string,
       ...(annotations && { annotations }),
     }
   })
+  return { manifests, next: fitting.length < sizes.length ? (ids.at(-1) ?? null) : null }
 }
 
 const lockRepository = (tx: Transaction, { id }: Pick<Repository, 'id'>) => lockName(tx, `container repository ${id}`)

@@ -148,6 +148,53 @@ describe('an image', () => {
     await removeStalledLayers(t.ctx, 0)
   })
 
+  it('is said about by many in several answers, each of a few MiB (OCI-7)', async () => {
+    const project = await aProject(t.ctx)
+    const [name, who] = [named(project), as(project.creator)]
+    const image = await push(name, who, 'v1')
+    const subject = { mediaType: IMAGE, digest: image.digest, size: image.manifest.length }
+    const long = 'x'.repeat(1_500_000)
+    const wanted: string[] = []
+    for (const tag of ['a', 'b', 'c']) wanted.push((await push(name, who, tag, { subject, annotations: { long } })).digest)
+    const found: string[] = []
+    let next: string | undefined = `/v2/${name}/referrers/${image.digest}`
+    for (let pages = 0; next !== undefined; pages++) {
+      expect(pages).toBeLessThan(2)
+      const answer: Awaited<ReturnType<typeof call>> = await call('GET', next, who)
+      expect(answer.bytes.length).toBeLessThan(4_200_000)
+      found.push(...answer.json().manifests.map((each: { digest: string }) => each.digest))
+      next = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
+    }
+    expect(found).toEqual(wanted)
+    expect((await call('GET', `/v2/${name}/referrers/${image.digest}?last=x`, who)).status).toBe(400)
+  })
+
+  it('has no NUL in its names, which nothing fails of (OCI-1)', async () => {
+    const project = await aProject(t.ctx)
+    const [name, who] = [named(project), as(project.creator)]
+    const { digest: of, config, layer } = await push(name, who, 'v1')
+    const statuses = []
+    for (const path of [
+      'tags/list?last=%00',
+      'tags/list?n=%00',
+      `referrers/${of}?artifactType=%00`,
+      'manifests/%00',
+      'manifests/a%00',
+      'tags%00/list',
+    ])
+      statuses.push((await call('GET', `/v2/${name}/${path}`, who)).status)
+    for (const path of ['manifests/%00', 'blobs/uploads/%00'])
+      for (const method of ['PUT', 'DELETE'])
+        statuses.push((await call(method, `/v2/${name}/${path}`, who, method === 'PUT' ? 'x' : undefined)).status)
+    statuses.push((await call('POST', `/v2/${name}/blobs/uploads/?mount=${of}&from=a%00/b`, who)).status)
+    statuses.push((await call('GET', `/v2/a%00/b/tags/list`, who)).status)
+    statuses.push((await call('GET', `/jwt/auth?service=container_registry&scope=repository:a%00/b:pull`, who)).status)
+    for (const more of [{ artifactType: 'a\0' }, { config: { mediaType: 'a\0', digest: digest(config), size: 1 } }])
+      statuses.push((await call('PUT', `/v2/${name}/manifests/v2`, { ...who, 'content-type': IMAGE }, manifestOf(config, [layer], more))).status)
+    expect(statuses.filter((status) => status >= 500)).toEqual([])
+    expect(statuses.slice(-2)).toEqual([400, 400])
+  })
+
   it('gives its layers to another repository of those who may read it (OCI-5)', async () => {
     const [from, to] = [await aProject(t.ctx), await aProject(t.ctx)]
     const { layer } = await push(named(from), as(from.creator), 'v1')
