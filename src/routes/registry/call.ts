@@ -50,15 +50,19 @@ export async function subjectOf(
   name: string,
   action: Action,
 ): Promise<{ subject: ProjectSubject; rest: string }> {
-  const actions = claims ? (claims.access.find((each) => each.name === name)?.actions ?? []) : who ? await allowed(ctx, who, name, [action]) : []
-  if (!actions.includes(action)) {
+  const grant = claims
+    ? claims.access.find((each) => each.name === name && each.actions.includes(action))
+    : who
+      ? await allowed(ctx, who, name, [action])
+      : null
+  if (!grant?.actions.includes(action)) {
     const headers = challenge(ctx, { name, actions: action === 'push' ? ['pull', 'push'] : [action] })
     throw who
       ? new RegistryFailure(403, 'DENIED', 'you may not do this with the repository')
       : new RegistryFailure(401, 'UNAUTHORIZED', 'a token for this repository is needed', headers)
   }
   const place = await placeOf(ctx, name)
-  const subject = place && (await projectOfToken(ctx, place, actions))
+  const subject = place?.project === grant.project && (await projectOfToken(ctx, place, grant.actions))
   if (!place || !subject) throw nameUnknown()
   // the project may have been archived, or its registry switched off, since
   if (!subject.can(abilityOf(action))) throw new RegistryFailure(403, 'DENIED', 'the registry of the project is closed')

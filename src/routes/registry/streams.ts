@@ -4,7 +4,7 @@ import { countRequest } from '../../http/mount.js'
 import type { MinimumRate } from '../../lib/async/minimum-rate.js'
 import { packageCaller } from '../../services/packages/caller.js'
 import { RegistryFailure } from '../../services/registry/failures.js'
-import { ACTIONS, type Access, type Action, allowed, issueToken } from '../../services/registry/tokens.js'
+import { ACTIONS, type Access, type Action, allowed, type Grant, issueToken } from '../../services/registry/tokens.js'
 import { challenge, openCall, refusalOf } from './call.js'
 import { serve } from './distribution.js'
 
@@ -62,10 +62,10 @@ async function sendToken(ctx: Context, request: FastifyRequest, reply: FastifyRe
     .flat()
     .flatMap((scope) => scope.split(' '))
     .filter((scope) => scope !== '')
-  const access: Access[] = []
+  const access: Grant[] = []
   for (const scope of scopes.slice(0, MAX_SCOPES)) {
     const asked = scopeOf(scope)
-    if (asked) access.push({ name: asked.name, actions: await allowed(ctx, who, asked.name, asked.actions) })
+    if (asked) access.push(await allowed(ctx, who, asked.name, asked.actions))
   }
   const { token, seconds } = await issueToken(ctx, who, access)
   return reply.headers({ 'cache-control': 'no-store' }).send({ token, access_token: token, expires_in: seconds, issued_at: ctx.now().toISOString() })

@@ -21,10 +21,15 @@ export interface Access {
   actions: Action[]
 }
 
+/** What a caller may do with a repository of a project; another project that gets its path later is not meant. */
+export interface Grant extends Access {
+  project: number | null
+}
+
 const Claims = z.object({
   exp: z.number(),
   user: z.number().nullable(),
-  access: z.array(z.object({ name: z.string(), actions: z.array(z.enum(ACTIONS)) })),
+  access: z.array(z.object({ name: z.string(), project: z.number().nullable(), actions: z.array(z.enum(ACTIONS)) })),
 })
 export type Claims = z.infer<typeof Claims>
 
@@ -52,15 +57,16 @@ export async function placeOf(ctx: Context, name: string): Promise<Place | null>
 }
 
 /** The actions of those asked for that the caller may do with a repository. */
-export async function allowed(ctx: Context, who: PackageCaller, name: string, asked: readonly Action[]): Promise<Action[]> {
+export async function allowed(ctx: Context, who: PackageCaller, name: string, asked: readonly Action[]): Promise<Grant> {
   const place = await placeOf(ctx, name)
   const subject = place && (await nullOnFailure(projectFor(ctx, who, String(place.project))))
-  if (!subject) return []
-  return asked.filter((action) => (action === 'pull' ? who.reads : who.writes) && subject.can(ABILITY[action]))
+  if (!subject) return { name, project: null, actions: [] }
+  const actions = asked.filter((action) => (action === 'pull' ? who.reads : who.writes) && subject.can(ABILITY[action]))
+  return { name, project: place.project, actions }
 }
 
 /** A token for a client of the registry, and for how many seconds it is good (OCI-2). */
-export async function issueToken(ctx: Context, who: PackageCaller, access: Access[]): Promise<{ token: string; seconds: number }> {
+export async function issueToken(ctx: Context, who: PackageCaller, access: Grant[]): Promise<{ token: string; seconds: number }> {
   const seconds = (await readSettings(ctx)).container_registry_token_expire_delay * 60
   const claims: Claims = { exp: ctx.now().getTime() + seconds * 1_000, user: who.user?.id ?? null, access }
   return { token: Buffer.from(ctx.encryption.seal(JSON.stringify(claims), PURPOSE)).toString('base64url'), seconds }

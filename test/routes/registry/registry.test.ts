@@ -269,11 +269,25 @@ describe('who may use the registry (OCI-2, OCI-3)', () => {
     expect(answers[0]).toEqual(answers[1])
   })
 
+  it('is of the project that it was given for, not of another that has its path since', async () => {
+    const [group, reporter] = [await aGroup(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, visibility: 'private', reporter })
+    const name = named(project)
+    await push(name, as(group.creator), 'v1')
+    const who = await bearer(`repository:${name}:pull`, as(reporter))
+    expect((await call('GET', `/v2/${name}/manifests/v1`, who)).status).toBe(200)
+    await t.api('put', project.path, group.creator).send({ path: 'elsewhere' }).expect(200)
+    const given = { name: 'Other', path: name.split('/').at(-1), namespace_id: group.id, visibility: 'private' }
+    await t.api('post', '/projects', group.creator).send(given).expect(201)
+    await push(name, as(group.creator), 'v1')
+    expect((await call('GET', `/v2/${name}/manifests/v1`, who)).status).toBe(404)
+  })
+
   it('is given for as many minutes as container_registry_token_expire_delay says (AS-26)', async () => {
     const project = await aProject(t.ctx)
     const list = (token: string) => call('GET', `/v2/${named(project)}/tags/list`, { authorization: `Bearer ${token}` })
     const who = { user: project.creator, reads: true, writes: true }
-    const access = [{ name: named(project), actions: ['pull' as const] }]
+    const access = [{ name: named(project), project: project.id, actions: ['pull' as const] }]
     await setSettings(t.ctx, { container_registry_token_expire_delay: 2 })
     try {
       await push(named(project), as(project.creator), 'v1')
