@@ -49,7 +49,7 @@ const FROZEN = {
   '0042_several_people': 'cfc9848b636205213456c54ce384fdcd9c640474f83909c24fe493c5a753a512',
   '0043_received_mails': '6e553ab0ee0e1021606e3b7134ffb789099e1a0cb6562384f9c7c4aa12936e07',
   '0044_invitations': '71597bb26d910282b33e2c10500d4e1def2a14768f7fb4669bc78b6e713c7505',
-  '0042_container_registry': 'b254e53d00454afb552ec7e0633dd7765c83e89781fd2643619b64c6f46e9cd5',
+  '0045_container_registry': 'b254e53d00454afb552ec7e0633dd7765c83e89781fd2643619b64c6f46e9cd5',
 }
 
 describe('migrations', () => {

@@ -184,8 +184,6 @@ export const reachValues = ({ user, job, deploy }: Pick<PackageCaller, 'user' | 
 /** The setting `enforce_ci_inbound_job_token_scope_enabled`. */
 const isEnforced = sql`coalesce((select (${applicationSettings.values} ->> 'enforce_ci_inbound_job_token_scope_enabled')::boolean from ${applicationSettings}), false)`
 
-/** `read_package` for every row of `projects` joined with `namespaces`, with the values of `reachValues`. */
-export function readableBy({ viewer, by }: ReachShape): SQL {
 /** `read_package`, or `read_image`, for every row of `projects` joined with `namespaces`, with the values of `reachValues`. */
 export function readableBy({ viewer, by }: ReachShape, registry: Registry = 'packages'): SQL {
   const user = sql`${sql.placeholder('user')}::bigint`
@@ -197,8 +195,7 @@ export function readableBy({ viewer, by }: ReachShape, registry: Registry = 'pac
       or starts_with(${namespaces.full_path} || '/', ${sql.placeholder('token_group')}::text)))`
   const from = sql`${sql.placeholder('job_project')}::bigint`
   // the same as `allowsJob`
-  return sql`(${open} or ${readablePackages(viewer, user)} and (${projects.id} = ${from} or not (${projects.job_token_scope_enabled} or ${isEnforced})
-  return sql`(${open} or ${readable(viewer)} and (${projects.id} = ${from} or not ${projects.job_token_scope_enabled}
+  return sql`(${open} or ${readable(viewer)} and (${projects.id} = ${from} or not (${projects.job_token_scope_enabled} or ${isEnforced})
     or exists (select from ${jobTokenAllowlist} l where l.project_id = ${projects.id} and (l.allowed_project_id = ${from} or l.allowed_group_id in (
       select a.ancestor_id from ${namespaceAncestry} a join ${projects} f on f.namespace_id = a.descendant_id where f.id = ${from})))))`
 }
