@@ -58,8 +58,10 @@ async function sendToken(ctx: Context, request: FastifyRequest, reply: FastifyRe
     throw refusal
   })
   await countRequest(ctx, who.user?.id ?? null, request, reply)
-  const scopes = [(request.query as { scope?: string | string[] }).scope ?? []]
-    .flat()
+  // a client that copies asks for two repositories by two parameters of one name
+  const { searchParams } = new URL(request.raw.url ?? '', ctx.links.base)
+  const scopes = searchParams
+    .getAll('scope')
     .flatMap((scope) => scope.split(' '))
     .filter((scope) => scope !== '')
   const access: Grant[] = []

@@ -250,6 +250,17 @@ describe('who may use the registry (OCI-2, OCI-3)', () => {
     }
   })
 
+  it('is one token for two repositories, as clients that copy ask (OCI-2)', async () => {
+    const [from, to] = [await aProject(t.ctx), await aProject(t.ctx)]
+    const scopes = [`repository:${named(from)}:pull`, `repository:${named(to)}:pull`].map((scope) => `scope=${encodeURIComponent(scope)}`)
+    await push(named(from), as(from.creator), 'v1')
+    await t.api('post', `${to.path}/members`, to.creator).send({ user_id: from.creator.id, access_level: 20 }).expect(201)
+    await push(named(to), as(to.creator), 'v1')
+    const { token: both } = (await call('GET', `/jwt/auth?${scopes.join('&')}`, as(from.creator))).json()
+    for (const name of [named(from), named(to)])
+      expect((await call('GET', `/v2/${name}/tags/list`, { authorization: `Bearer ${both}` })).json()).toEqual({ name, tags: ['v1'] })
+  })
+
   it('is asked for with where a token is to be had, and says nothing of what is not there', async () => {
     const hidden = await aProject(t.ctx)
     const anonymous = await call('GET', '/v2/')
