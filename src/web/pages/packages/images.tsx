@@ -28,7 +28,19 @@ export const imagesPage = page({
     return {
       title: `Container registry · ${fullPath}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="packages" heading="Container registry">
+        <ProjectLayout
+          view={view}
+          subject={subject}
+          tab="packages"
+          heading="Container registry"
+          tools={
+            subject.can('read_package') && (
+              <a class="button" href={links.page('packages')}>
+                Packages
+              </a>
+            )
+          }
+        >
           {subject.can('create_image') && (
             <section class="box">
               <div class="head">
@@ -88,7 +100,17 @@ export const imagePage = page({
     return {
       title: `${location} · Container registry`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="packages" heading={location}>
+        <ProjectLayout
+          view={view}
+          subject={subject}
+          tab="packages"
+          heading={location}
+          tools={
+            <a class="button" href={projectLinks(view, fullPathOf(subject.project)).page('container_registry')}>
+              Container registry
+            </a>
+          }
+        >
           {items[0] && <Command id="pull" text={`docker pull ${location}:${items[0].name}`} />}
           <Rows empty="It has no tags.">
             {items.map(({ name, updated_at, manifest }) => (
