@@ -81,6 +81,13 @@ const pgWithoutFetch = {
     })),
 }
 
+/** zod has its messages in fifty languages, which the service never chooses: only English is needed, which it loads by itself. */
+const zodInEnglish = {
+  name: 'zod in English',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: "export { default as en } from './en.js'" })),
+}
+
 /** The files of the program, not written yet, and the metadata of the modules in them. */
 export async function bundles() {
   const { build: bundle, stop } = await import('esbuild')
@@ -111,7 +118,7 @@ export async function bundles() {
     banner: { js: '(function (require, module, __url, __filename, __dirname) {' },
     footer: { js: '})' },
     define: { 'import.meta.url': '__url' },
-    plugins: [pgWithoutFetch],
+    plugins: [pgWithoutFetch, zodInEnglish],
     supported: { 'dynamic-import': false },
   })
   const text = inAscii(main.outputFiles.find(({ path }) => path.endsWith('program.js')).text)
@@ -127,6 +134,7 @@ export async function bundles() {
       ci: 'src/services/ci/compiler-entry.ts',
     },
     format: 'esm',
+    plugins: [zodInEnglish],
     define: { PROGRAM_DIGEST: JSON.stringify(createHash('sha1').update(text).digest('hex')) },
     banner: {
       js: [

@@ -138,7 +138,7 @@ describe("an owner's day", () => {
       await press('Add members')
       await seen(/names no account: no-such-person/)
       await page.getByLabel('Usernames').fill(member.username)
-      await page.getByLabel('Until').fill('2999-12-31')
+      await page.getByLabel('Until').first().fill('2999-12-31')
       await press('Add members')
       await seen('Developer · until 31 Dec 2999')
       await page.getByRole('link', { name: `Change ${member.username}` }).click()
