@@ -1,5 +1,6 @@
 import { cp, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { loadProject, type RestoredProject } from '../../db/copies/project-rows.js'
@@ -15,6 +16,19 @@ import { counters } from './doctor/rows.js'
 
 /** How long the files of the project may take; a restore that was killed leaves them for so long. */
 const RESERVATION_TTL = '1 day'
+
+/** How long the removal of the files that the project had is waited for, in milliseconds. */
+const REMOVAL_MS = 60_000
+
+/** Keeps others from the files of a project; waits for the service that removes them after a deletion. */
+async function reserve(ctx: Context, id: number, storage: string): Promise<void> {
+  for (const end = Date.now() + REMOVAL_MS; ; await setTimeout(250)) {
+    const { rowCount } = await ctx.db.write.execute(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)
+      values (${id}, ${storage}, pg_catalog.now() + ${RESERVATION_TTL}::interval) on conflict do nothing`)
+    if (rowCount !== 0) return
+    if (Date.now() > end) throw new StartFault('the files of the deleted project are still being removed: try again in a minute')
+  }
+}
 
 /**
  * Brings one deleted project of a backup back, whether or not the service is running: rows with their ids and numbers,
@@ -34,9 +48,7 @@ export async function restoreProject(
     const { id, from, storage, lfsObjects, artifacts, packages } = project
     if (!repositories.some((key) => key.id === id && key.kind === 'project')) throw new StartFault(`the backup has no repository of ${only.path}`)
     // until the row is committed, the repository counts as pending deletion
-    const { rowCount } = await ctx.db.write.execute(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)
-      values (${id}, ${storage}, pg_catalog.now() + ${RESERVATION_TTL}::interval) on conflict do nothing`)
-    if (rowCount === 0) throw new StartFault('the files of the deleted project are still being removed: try again in a minute')
+    await reserve(ctx, id, storage)
     reserved = id
     for (const kind of ['project', 'wiki'] as const) {
       if (!repositories.some((key) => key.id === id && key.kind === kind)) continue
