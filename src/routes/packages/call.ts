@@ -2,11 +2,12 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS, type Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
-import { Failure, notFound, tooLarge } from '../../failures.js'
+import { notFound } from '../../failures.js'
+import { shortBytes } from '../../http/body/paced.js'
 import { Content, type Range, sendContent } from '../../http/content.js'
 import { attachment } from '../../http/disposition.js'
 import { countRequest, forCall } from '../../http/mount.js'
-import { type MinimumRate, watchRate } from '../../lib/async/minimum-rate.js'
+import type { MinimumRate } from '../../lib/async/minimum-rate.js'
 import { textOfRouter } from '../../lib/text/byte-path.js'
 import { type PackageCaller, packageCaller } from '../../services/packages/caller.js'
 import type { PackageFile } from '../../services/packages/files.js'
@@ -41,29 +42,8 @@ export async function openCall(ctx: Context, request: FastifyRequest, reply: Fas
 export const inPath = ({ request }: Pick<PackageCall, 'request'>, name: string): string =>
   textOfRouter((request.params as Record<string, string>)[name] ?? '')
 
-/** Runs work on the body, and ends the connection if it comes too slowly (SEC-142). */
-export async function withBody<T>({ request, minimumRate }: PackageCall, work: (body: Readable) => Promise<T>): Promise<T> {
-  const body = request.raw
-  const stop = watchRate(body, minimumRate, () => body.destroy(new Failure('timeout', { message: '408 Request Timeout' })))
-  try {
-    return await work(body)
-  } finally {
-    stop()
-  }
-}
-
-/** A short body as text. */
-export const shortBody = (call: PackageCall, limit: number): Promise<string> =>
-  withBody(call, async (body) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > limit) throw tooLarge()
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks).toString('utf8')
-  })
+/** A short body as text; throws 413 for a longer one. */
+export const shortBody = async (call: PackageCall, limit: number): Promise<string> => (await shortBytes(call, limit)).toString('utf8')
 
 /** Sends a stored file, or the part that is asked for; a browser neither runs nor shows it (PK-5). */
 export function sendFile({ ctx, request, reply }: PackageCall, file: PackageFile, headers: Record<string, string> = {}): Promise<FastifyReply> {

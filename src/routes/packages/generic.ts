@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { fullPathOf } from '../../access/rules.js'
 import { presentPackageFile } from '../../entities/projects/package.js'
 import { invalidInput } from '../../failures.js'
+import { withBody } from '../../http/body/paced.js'
 import { packageProject } from '../../services/packages/caller.js'
 import { receiveFile } from '../../services/packages/files.js'
 import { checkGeneric, type GenericFile, genericFile, publishGeneric } from '../../services/packages/generic.js'
-import { inPath, type PackageCall, sendFile, withBody } from './call.js'
+import { inPath, type PackageCall, sendFile } from './call.js'
 
 const Query = z.strictObject({ status: z.enum(['default', 'hidden']).default('default'), select: z.literal('package_file').optional() })
 

@@ -1,9 +1,10 @@
 import { notFound } from '../../failures.js'
+import { withBody } from '../../http/body/paced.js'
 import { packageGroup, packageProject } from '../../services/packages/caller.js'
 import { receiveFile } from '../../services/packages/files.js'
 import { checkMaven, type MavenFile, mavenContent, mavenFile, publishMaven } from '../../services/packages/maven.js'
 import type { PackagePlace } from '../../services/packages/place.js'
-import { inPath, type PackageCall, sendFile, sendPieces, shortBody, withBody } from './call.js'
+import { inPath, type PackageCall, sendFile, sendPieces, shortBody } from './call.js'
 
 /** Publishes a file, or compares the checksum of one that came before (PK-40). */
 export async function publish(call: PackageCall) {

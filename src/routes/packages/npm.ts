@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { ProjectSubject } from '../../access/rules.js'
 import { invalidInput, noSuchRoute } from '../../failures.js'
+import { withBody } from '../../http/body/paced.js'
 import { type PackageAbility, packageProject } from '../../services/packages/caller.js'
 import { receiveFile } from '../../services/packages/files.js'
 import {
@@ -16,7 +17,7 @@ import {
   untagNpm,
 } from '../../services/packages/npm.js'
 import { NpmBody } from '../../services/packages/npm-body.js'
-import { inPath, type PackageCall, sendFile, sendPieces, shortBody, withBody } from './call.js'
+import { inPath, type PackageCall, sendFile, sendPieces, shortBody } from './call.js'
 
 /** What an address below `…/packages/npm/` is about. */
 type Address = { name: string } & ({ kind: 'package' } | { kind: 'tags' } | { kind: 'tag'; tag: string } | { kind: 'file'; file: string })

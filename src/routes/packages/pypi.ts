@@ -1,13 +1,14 @@
 import { basename } from 'node:path'
 import type { MultipartFile } from '@fastify/multipart'
 import { invalidInput, tooLarge } from '../../failures.js'
+import { withBody } from '../../http/body/paced.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { packageGroup, packageProject } from '../../services/packages/caller.js'
 import { receiveFile } from '../../services/packages/files.js'
 import type { PackagePlace } from '../../services/packages/place.js'
 import { publishPypi, pypiFile, pypiFiles, pypiNames } from '../../services/packages/pypi.js'
-import { inPath, type PackageCall, sendFile, sendPieces, withBody } from './call.js'
+import { inPath, type PackageCall, sendFile, sendPieces } from './call.js'
 
 const MAX_PARTS = 500
 /** Bytes of a field that are kept: what is longer is none that is read. */

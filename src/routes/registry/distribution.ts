@@ -1,8 +1,6 @@
-import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { tooLarge } from '../../failures.js'
+import { shortBytes, withBody } from '../../http/body/paced.js'
 import { Content, sendContent } from '../../http/content.js'
-import { watchRate } from '../../lib/async/minimum-rate.js'
 import { textOfRouter } from '../../lib/text/byte-path.js'
 import { digestOf, oidOf } from '../../rules/registry/names.js'
 import {
@@ -84,17 +82,6 @@ async function deletable(call: RegistryCall, name: string): Promise<Repository> 
   const repository = await findRepository(call.ctx, subject, rest)
   if (!repository) throw nameUnknown()
   return repository
-}
-
-/** Runs work on the body, whose connection ends if it comes too slowly (SEC-142). */
-async function withBody<T>({ request, minimumRate }: RegistryCall, work: (body: Readable) => Promise<T>): Promise<T> {
-  const body = request.raw
-  const stop = watchRate(body, minimumRate, () => body.destroy(new Error('the body comes too slowly')))
-  try {
-    return await work(body)
-  } finally {
-    stop()
-  }
 }
 
 const at = ({ ctx }: RegistryCall, name: string, rest: string) => `${ctx.links.prefix}/v2/${name}/${rest}`
@@ -182,7 +169,7 @@ const HANDLERS: Record<Target['kind'], Partial<Record<Method, Handler>>> = {
     },
     async PUT(call, { name, reference }) {
       const repository = await writable(call, name)
-      const bytes = await withBody(call, (body) => shortBody(body, MAX_MANIFEST_BYTES))
+      const bytes = await shortBytes(call, MAX_MANIFEST_BYTES)
       const media_type = (call.request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
       const { oid, subject } = await putManifest(call.ctx, repository, reference, { bytes, media_type })
       return call.reply
@@ -254,17 +241,6 @@ async function mount(call: RegistryCall, repository: Repository): Promise<string
 function startOf(range: string | undefined): number | null {
   const first = /^(?:bytes[= ])?(\d{1,15})-\d{1,15}/.exec(range ?? '')?.[1]
   return first === undefined ? null : Number(first)
-}
-
-async function shortBody(body: Readable, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > limit) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /** Serves what is below `/v2/` (OCI-4 to OCI-7). */
