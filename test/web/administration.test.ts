@@ -436,7 +436,9 @@ describe('settings', () => {
     await setSettings(t.ctx, { home_page_url: 'https://home.example.org/' })
     const home = await fetch(`${t.url}/`, { redirect: 'manual', headers: { accept: 'text/html' } })
     expect(home.headers.get('location')).toBe('https://home.example.org/')
-    expect((await visitor.open('/help')).text).toContain('Add an SSH key')
+    expect((await visitor.open('/help')).text).toMatch(/Add an SSH key.*About Roost/s)
+    await setSettings(t.ctx, { help_page_hide_commercial_content: true })
+    expect((await visitor.open('/help')).text).not.toContain('Roost:')
   })
 })
 

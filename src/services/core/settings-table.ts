@@ -141,7 +141,7 @@ export const SETTINGS = {
     effect: 'the only protocol that Git clients may use; null: both',
   },
   avatarsvc_enabled: bool(true, 'whether users without an avatar get one from the avatar service, if one is configured'),
-  help_page_hide_commercial_content: bool(false),
+  help_page_hide_commercial_content: bool(false, 'the page `/help` does not say what Roost is'),
   help_page_support_url: text('where the link for support on the page `/help` leads', 'url'),
   home_page_url: text('where the root page redirects callers who are not signed in', 'url'),
   housekeeping_bitmaps_enabled: bool(true, 'whether maintenance writes pack bitmaps'),
@@ -314,7 +314,6 @@ export const withDefaults = (stored: Partial<Record<SettingName, unknown>>): Set
 
 /** Why a setting has no effect, for settings whose feature is not planned. */
 export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
-  help_page_hide_commercial_content: 'there is no commercial content to hide',
   max_pages_size: 'projects publish no sites',
   terminal_max_session_time: 'there is no web terminal',
   usage_ping_enabled: 'the service sends no reports',

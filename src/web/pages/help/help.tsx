@@ -3,7 +3,7 @@ import { Prose } from '../../components/markup.js'
 import { renderText } from '../../components/render-text.js'
 import { page } from '../../page.js'
 
-/** How the service is used: the text of the administrators, or a short one (WB-186). */
+/** How the service is used: the text of the administrators, or a short one, and what runs it (WB-186). */
 export const helpPage = page({
   at: '/help',
   access: anyone,
@@ -45,6 +45,15 @@ export const helpPage = page({
           <p>
             <a href={`${links.prefix}/api/docs`}>The API</a> is described with an example of each call.
           </p>
+          {!settings.help_page_hide_commercial_content && (
+            <>
+              <h2>About Roost</h2>
+              <p>
+                This service runs Roost: Git repositories, review, CI and packages with the v4 REST API, on a machine of one’s own. It starts with one
+                command.
+              </p>
+            </>
+          )}
           {settings.help_page_support_url && (
             <p>
               <a class="button" href={settings.help_page_support_url} rel="noopener">
