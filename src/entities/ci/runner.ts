@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
 import type { RunnerRecord } from '../../services/ci/runners/list.js'
-import type { SeenRunner } from '../../services/ci/runners/runners.js'
+import type { SeenRunnerRef } from '../../services/ci/runners/runners.js'
 
 export const RunnerBasic = z
   .strictObject({
@@ -44,7 +44,7 @@ export const NewRunner = z
 
 export const presentNewRunner = (id: number, token: string): z.infer<typeof NewRunner> => ({ id, token, token_expires_at: null })
 
-export function presentRunner(runner: SeenRunner): z.infer<typeof RunnerBasic> {
+export function presentRunner(runner: SeenRunnerRef): z.infer<typeof RunnerBasic> {
   return {
     id: runner.id,
     description: runner.description,

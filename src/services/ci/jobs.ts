@@ -13,14 +13,14 @@ import { notFound } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
 import { groupedBy } from '../../lib/grouped-by.js'
 import type { Keyset } from '../../lib/keyset.js'
-import type { JobEnvironment } from '../../rules/ci/types.js'
+import type { JobEnvironment, PlannedJob } from '../../rules/ci/types.js'
 import type { PipelineState } from '../../rules/pipeline-states.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { loadProjects, type ProjectRecord } from '../projects/load.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline, type PipelineBasicRecord } from './pipelines.js'
-import { type SeenRunner, seenRunner } from './runners/runners.js'
+import { runnerRefColumns, type SeenRunnerRef, seenRunner } from './runners/runners.js'
 import { type CommitStatusRecord, statusColumns } from './statuses.js'
 
 export interface JobRecord {
@@ -47,7 +47,7 @@ export interface BuildFacts {
   trace_size: number
   erased_at: Date | null
   scheduled_at: Date | null
-  runner: SeenRunner | null
+  runner: SeenRunnerRef | null
   artifacts: Pick<typeof artifacts.$inferSelect, 'file_type' | 'file_format' | 'filename' | 'size' | 'expires_at'>[]
 }
 
@@ -102,13 +102,17 @@ const selectJobs = statement('jobs', (db, shape: Shape) => {
       latest: commitStatuses.latest,
       pipeline: { ...basicColumns, tag: pipelines.tag },
       build: {
-        definition: builds.definition,
+        job_id: builds.job_id,
+        // a definition may have a script of any length
+        kind: sql<PlannedJob['kind']>`${builds.definition} ->> 'kind'`,
+        tags: sql<PlannedJob['tags']>`${builds.definition} -> 'tags'`,
+        environment: sql<PlannedJob['environment']>`${builds.definition} -> 'environment'`,
         needs: builds.needs,
         trace_size: builds.trace_size,
         erased_at: builds.erased_at,
         scheduled_at: builds.scheduled_at,
       },
-      runner: runners,
+      runner: runnerRefColumns,
       total: decoded(sql<number>`${page.total}`, Number),
     })
     .from(page)
@@ -144,10 +148,9 @@ async function buildsOf(ctx: Context, rows: Row[]): Promise<(BuildFacts | null)[
   const files = ids.length > 0 ? await selectArtifacts(ctx.db, null).execute({ ids }) : []
   return rows.map(({ build, runner, status }) => {
     if (!build) return null
-    const { definition, ...facts } = build
-    const { kind, tags, environment } = definition
+    const { job_id, kind, environment, ...facts } = build
     const about = { isBridge: kind === 'bridge', environment: environment && { name: environment.name, action: environment.action } }
-    return { ...facts, ...about, tags, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
+    return { ...facts, ...about, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
   })
 }
 

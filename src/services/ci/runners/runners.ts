@@ -168,10 +168,24 @@ export const removeRunner = (ctx: Context, id: number) => ctx.db.write.delete(ru
 /** Seconds after which a runner that was not seen counts as offline. */
 export const ONLINE_S = 7_200
 
-/** A runner, and whether it was seen of late. */
-export type SeenRunner = Runner & { online: boolean }
+/** What a job shows of its runner. */
+export const runnerRefColumns = {
+  id: runners.id,
+  kind: runners.kind,
+  description: runners.description,
+  paused: runners.paused,
+  info: runners.info,
+  ip_address: runners.ip_address,
+  contacted_at: runners.contacted_at,
+}
+type RunnerRef = Pick<Runner, keyof typeof runnerRefColumns>
 
-export const seenRunner = (ctx: Pick<Context, 'now'>, runner: Runner): SeenRunner => ({
+/** A runner, and whether it was seen of late. */
+export type Seen<R extends RunnerRef> = R & { online: boolean }
+export type SeenRunner = Seen<Runner>
+export type SeenRunnerRef = Seen<RunnerRef>
+
+export const seenRunner = <R extends RunnerRef>(ctx: Pick<Context, 'now'>, runner: R): Seen<R> => ({
   ...runner,
   online: runner.contacted_at !== null && ctx.now().getTime() - runner.contacted_at.getTime() < ONLINE_S * 1_000,
 })
