@@ -92,9 +92,25 @@ export const onUser: Access<AccountSubject, true> = {
   },
 }
 
-/** The row of a project, with the row of its namespace. */
-export type Project = typeof projects.$inferSelect & { namespace: Namespace }
+/** What a project needs of its namespace; each call reads it. */
+const ownerColumns = {
+  id: namespaces.id,
+  kind: namespaces.kind,
+  name: namespaces.name,
+  path: namespaces.path,
+  full_path: namespaces.full_path,
+  full_name: namespaces.full_name,
+  parent_id: namespaces.parent_id,
+  owner_id: namespaces.owner_id,
+  visibility: namespaces.visibility,
+  lfs_enabled: namespaces.lfs_enabled,
+  default_branch_protection: namespaces.default_branch_protection,
+  avatar: namespaces.avatar,
+}
+
 export type Namespace = typeof namespaces.$inferSelect
+/** The row of a project, with its namespace. */
+export type Project = typeof projects.$inferSelect & { namespace: Pick<Namespace, keyof typeof ownerColumns> }
 
 /** The full path of a project, as in URLs (G-84). */
 export const fullPathOf = (project: Pick<Project, 'path' | 'namespace'>) => `${project.namespace.full_path}/${project.path}`
@@ -121,7 +137,7 @@ const selectProject = statement('project for caller', (db, { by, viewer, deleted
   // a hidden project gives no row, like a missing one: reading its row would tell them apart by their time (SEC-30)
   const visible =
     viewer === undefined ? undefined : deleted ? visibleOrRestorableProject(viewer, user, level) : visibleProject(viewer, user, projects, level)
-  const query = db.select({ project: projects, namespace: namespaces, level: decoded(level, Number) }).from(projects)
+  const query = db.select({ project: projects, namespace: ownerColumns, level: decoded(level, Number) }).from(projects)
   // `offset 0` keeps Postgres from working the level out twice
   const joined = query
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))

@@ -18,7 +18,7 @@ import { getUser, getUserNamed } from '../../services/identity/users.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
 import { deleteProject, restoreProject } from '../../services/projects/deletion.js'
 import { getFetchStatistics } from '../../services/projects/fetch-statistics.js'
-import { loadProject } from '../../services/projects/load.js'
+import { completeProject, loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { setArchived, setStar, updateProject } from '../../services/projects/update.js'
 import { licenseOf } from '../../services/repository/license.js'
@@ -225,7 +225,7 @@ export const projects = [
       const { id, marked_for_deletion_at } = subject.project
       if (marked_for_deletion_at && !input.include_pending_delete) throw notFound('Project')
       const attributes = await attributesFor(ctx, caller, input, 'project', [id])
-      const shown = withAttributes(presentProject(await loadProject(ctx, caller.user, id), view, input), attributes?.get(id))
+      const shown = withAttributes(presentProject(await completeProject(ctx, caller.user, subject.project), view, input), attributes?.get(id))
       return input.license ? withLicense(shown, await licenseOf(ctx, subject)) : shown
     },
   }),

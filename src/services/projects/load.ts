@@ -1,8 +1,9 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
-import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
+import { alias, type PgColumn, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
+import type { Project } from '../../access/rules.js'
 import { type ViewerKind, viewerKindOf, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
@@ -21,12 +22,13 @@ type ShownNamespace = NamespaceRecord & { full_name: string; lfs_enabled: boolea
 
 /** A project as in the basic view. */
 export interface BasicProjectRecord {
-  project: Row
+  project: BasicRow
   namespace: ShownNamespace
 }
 
 /** A project with everything that its views show to one caller. */
 export interface ProjectRecord extends BasicProjectRecord {
+  project: Row
   /** The owner of a personal project. */
   owner: UserRefRecord | null
   /** Null when it is not shared. */
@@ -46,17 +48,18 @@ export interface ProjectRecord extends BasicProjectRecord {
   forked_from: BasicProjectRecord | null
 }
 
-const namespaceColumns = {
-  id: namespaces.id,
-  name: namespaces.name,
-  path: namespaces.path,
-  kind: namespaces.kind,
-  full_path: namespaces.full_path,
-  full_name: namespaces.full_name,
-  lfs_enabled: namespaces.lfs_enabled,
-  parent_id: namespaces.parent_id,
-  avatar: namespaces.avatar,
-}
+type NamespaceColumn = Exclude<keyof ShownNamespace, 'members_count'>
+const shownNamespace = <Table extends Record<NamespaceColumn, PgColumn>>(table: Table): Pick<Table, NamespaceColumn> => ({
+  id: table.id,
+  name: table.name,
+  path: table.path,
+  kind: table.kind,
+  full_path: table.full_path,
+  full_name: table.full_name,
+  lfs_enabled: table.lfs_enabled,
+  parent_id: table.parent_id,
+  avatar: table.avatar,
+})
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const direct = directLevel(projects.id, user)
@@ -88,6 +91,21 @@ const pull = sql<ProjectRecord['pull']>`case when ${projects.mirror} then (selec
   from ${mirrors} m where m.project_id = ${projects.id} and m.direction = 'pull') end`
 
 const source = alias(projects, 'source')
+const sourceColumns = {
+  id: source.id,
+  description: source.description,
+  name: source.name,
+  path: source.path,
+  created_at: source.created_at,
+  empty_repo: source.empty_repo,
+  default_branch: source.default_branch,
+  tag_list: source.tag_list,
+  avatar: source.avatar,
+  star_count: source.star_count,
+  forks_count: source.forks_count,
+  last_activity_at: source.last_activity_at,
+}
+type BasicRow = Pick<Row, keyof typeof sourceColumns>
 const sourceNamespace = alias(namespaces, 'source_namespace')
 
 /**
@@ -117,30 +135,34 @@ export const keyedProjects = <Columns extends SelectedFields>(
   where: SQL,
 ) => joined(db, viewerKind, { key: recordKey, ...columns }, where)
 
+/** What a record has beside the rows of the project and its namespace. */
+const otherColumns = {
+  owner: userRefColumns(users),
+  shares,
+  own_confidential: decoded(ownConfidential, Number),
+  direct: decoded(direct, Number),
+  group: decoded(group, Number),
+  notified,
+  group_notified: groupNotified,
+  pull,
+  shared: decoded(shared, Number),
+  source: sourceColumns,
+  sourceNamespace: shownNamespace(sourceNamespace),
+}
+
 const selectProjects = statement('project records', (db, { viewerKind, keyed }: { viewerKind: ViewerKind; keyed: boolean }) => {
-  const columns = {
-    // as expensive as all other columns together, so only for lists
-    ...(keyed && { key: recordKey }),
-    project: projects,
-    namespace: namespaceColumns,
-    owner: userRefColumns(users),
-    shares,
-    own_confidential: decoded(ownConfidential, Number),
-    direct: decoded(direct, Number),
-    group: decoded(group, Number),
-    notified,
-    group_notified: groupNotified,
-    pull,
-    shared: decoded(shared, Number),
-    source,
-    sourceNamespace,
-  }
+  // the key is as expensive as all other columns together, so only for lists
+  const columns = { ...(keyed && { key: recordKey }), project: projects, namespace: shownNamespace(namespaces), ...otherColumns }
   return joined(db, viewerKind, columns, inIds(projects.id))
 })
 
-type JoinedRow = Awaited<ReturnType<ReturnType<typeof selectProjects>['execute']>>[number]
+const selectOther = statement('what a view of a project shows beside its row', (db, viewerKind: ViewerKind) =>
+  joined(db, viewerKind, otherColumns, eq(projects.id, sql.placeholder('id'))),
+)
 
-function recordOf({ shared, source, sourceNamespace, ...row }: JoinedRow, viewer: ActorUser | null) {
+type JoinedRow = Awaited<ReturnType<ReturnType<typeof selectOther>['execute']>>[number]
+
+function recordOf<R extends JoinedRow>({ shared, source, sourceNamespace, ...row }: R, viewer: ActorUser | null) {
   const owns = row.owner !== null && row.owner.id === viewer?.id
   const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)
   return { ...row, level, forked_from: source && sourceNamespace && { project: source, namespace: sourceNamespace } }
@@ -158,4 +180,12 @@ export async function loadProject(ctx: Context, viewer: ActorUser | null, id: nu
   // removed since the request began
   if (!row) throw notFound('Project')
   return recordOf(row, viewer)
+}
+
+/** The project that a call has found, as its caller sees it: its rows are not read again. */
+export async function completeProject(ctx: Context, viewer: ActorUser | null, project: Project): Promise<ProjectRecord> {
+  const [row] = await selectOther(ctx.db, viewerKindOf(viewer)).execute({ id: project.id, user: viewer?.id ?? 0 })
+  // removed since the request began
+  if (!row) throw notFound('Project')
+  return { ...recordOf(row, viewer), project, namespace: project.namespace }
 }
