@@ -100,6 +100,16 @@ export function withIds(html: string, { slugger }: Headings): string {
   return parts.join('') + html.slice(at)
 }
 
+/** Leads links such as `#Install` to the heading `install`, as others do, unless something has that id (MD-24). */
+export function withFoundSections(html: string): string {
+  if (!html.includes(' href="#')) return html
+  const ids = new Set(Array.from(html.matchAll(/ id="(user-content-[^"]*)"/g), ([, id]) => id))
+  return html.replace(/ href="#(user-content-[^"]*)"/g, (link, id: string) => {
+    const lower = id.toLowerCase()
+    return !ids.has(id) && ids.has(lower) ? ` href="#${lower}"` : link
+  })
+}
+
 /** The headings of a rendered text that links can lead to. */
 export function headingsIn(html: string): Heading[] {
   const headings: Heading[] = []

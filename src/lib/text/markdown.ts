@@ -1,7 +1,7 @@
 import GithubSlugger from 'github-slugger'
 import MarkdownIt, { type Env, type StateInline, type Token } from 'markdown-it'
 import { emojiOf } from './emoji.js'
-import { type Headings, markContents, withContents, withIds } from './markdown-contents.js'
+import { type Headings, markContents, withContents, withFoundSections, withIds } from './markdown-contents.js'
 import { type Footnotes, footnotesToHtml, useFootnotes } from './markdown-footnotes.js'
 import { type Formulas, useMath, withInserted } from './markdown-math.js'
 import { ID_PREFIX, linkWithin, sanitize } from './sanitize.js'
@@ -110,6 +110,7 @@ export function renderMarkdown(text: string, { linksIn, isWiki = false, mathOf }
     markTasks(tokens)
     markAlerts(tokens)
     markContents(tokens, env)
+    markDirections(tokens)
     for (const [i, token] of tokens.entries()) {
       if (token.type === 'html_block') env.tags += token.content.split('<').length - 1
       alignByAttribute(token)
@@ -132,7 +133,8 @@ export function renderMarkdown(text: string, { linksIn, isWiki = false, mathOf }
   const notes = html === null ? null : footnotesToHtml(env, render)
   if (html === null || notes === null || env.tags > MAX_TAGS) return asIs(text)
   withContents(env)
-  return withInserted(env.tags > 0 ? withIds(sanitize(`${html}${notes}`), env) : `${html}${notes}`, env).trimEnd()
+  const whole = env.tags > 0 ? withIds(sanitize(`${html}${notes}`), env) : `${html}${notes}`
+  return withInserted(withFoundSections(whole), env).trimEnd()
 }
 
 function hasMoreLines(text: string, maximum: number): boolean {
@@ -204,6 +206,18 @@ function markAlerts(tokens: Token[]): void {
     token.meta = { title: `<p class="markdown-alert-title">${name.charAt(0).toUpperCase()}${name.slice(1)}</p>\n` }
     text.content = text.content.slice(mark.length)
     if (text.content === '') paragraph.hidden = end.hidden = true
+  }
+}
+
+const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u
+
+/** Lists with such letters have their marks on the side where their text begins (MD-24). */
+function markDirections(tokens: Token[]): void {
+  const open: Token[] = []
+  for (const token of tokens) {
+    if (/^(?:bullet|ordered)_list_open$/.test(token.type)) open.push(token)
+    else if (/^(?:bullet|ordered)_list_close$/.test(token.type)) open.pop()
+    else if (open.length > 0 && token.type === 'inline' && RIGHT_TO_LEFT.test(token.content)) for (const list of open) list.attrSet('dir', 'auto')
   }
 }
 

@@ -7,6 +7,9 @@ const PATIENCE_MS = 20_000
 
 const frameAt = new URL('../../-/diagram', import.meta.url)
 const dark = matchMedia('(prefers-color-scheme: dark)')
+const { theme } = document.documentElement.dataset
+/** As the page: the chosen theme, or that of the system. */
+const isDark = () => (theme ? theme === 'dark' : dark.matches)
 /** What takes the messages of each frame. */
 const takers = new Map()
 const senders = new Set()
@@ -47,7 +50,7 @@ function draw(block) {
   block.before(frame)
   const { contentWindow } = frame
   // a sandboxed frame has no origin that could be named
-  const send = () => contentWindow.postMessage({ source, isDark: dark.matches }, '*')
+  const send = () => contentWindow.postMessage({ source, isDark: isDark() }, '*')
   const giveUp = () => {
     takers.delete(contentWindow)
     senders.delete(send)

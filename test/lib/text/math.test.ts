@@ -116,3 +116,23 @@ describe('a table of contents (MD-21)', () => {
     ).toEqual(['user-content-the-name-1', 'user-content-the-name', 'user-content-own'])
   })
 })
+
+describe('sections and directions (MD-24)', () => {
+  it('are found by other capitals, unless something has that name', () => {
+    const $ = rendered('[a](#Install) [b](#INSTALL-it) [c](#Nowhere)\n\n# Install\n\n## Install it\n\n<a id="INSTALL-it"></a>')
+    expect(
+      $('p a[href]')
+        .map((_, link) => $(link).attr('href'))
+        .get(),
+    ).toEqual(['#user-content-install', '#user-content-INSTALL-it', '#user-content-Nowhere'])
+  })
+
+  it('are those of the letters of a list', () => {
+    const $ = rendered('- تصنيف\n\n  1. one\n\n---\n\n* one\n  * أداة')
+    expect(
+      $('ul, ol')
+        .map((_, list) => $(list).attr('dir') ?? 'none')
+        .get(),
+    ).toEqual(['auto', 'none', 'auto', 'auto'])
+  })
+})
