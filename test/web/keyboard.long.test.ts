@@ -83,6 +83,7 @@ it('a review is done from the first line to the merge by the keyboard alone (WB-
   await mine.locator('#comment textarea').waitFor()
   await expect.poll(() => mine.evaluate(() => document.activeElement?.tagName)).toBe('TEXTAREA')
   await mine.keyboard.type('Why?\n\n```suggestion:-1+0\nTwo\nThree\n```')
+  await press(mine, 'Several lines')
   await tabTo(mine, 'From line')
   await mine.keyboard.type('2')
   await press(mine, 'Add to review')

@@ -79,13 +79,16 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
           project={parts.project}
         />
         {line && place?.line?.new === line.new && (
-          <Field
-            {...f.from}
-            within="new"
-            label="From line"
-            value={range['from']}
-            hint="Empty: about this line alone. With shift and a click on another line, about all between them."
-          />
+          <details open={input.from !== undefined}>
+            <summary>Several lines</summary>
+            <Field
+              {...f.from}
+              within="new"
+              label="From line"
+              value={range['from']}
+              hint="Empty: about this line alone. With shift and a click on another line, about all between them."
+            />
+          </details>
         )}
         {size && (
           <fieldset>

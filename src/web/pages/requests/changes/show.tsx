@@ -59,7 +59,6 @@ export const requestChangesPage = page({
               {`What has changed since version ${numberOf(changes, looked.id)}`}
             </NewCommits>
           )}
-          <Versions shown={shown} />
           {commit && (
             <CommitBar
               shown={shown}
@@ -67,6 +66,7 @@ export const requestChangesPage = page({
             />
           )}
           <div class="toolbar">
+            <Versions shown={shown} />
             {shown.lineMapping && version && (
               <>
                 <span class="dim">
@@ -112,6 +112,13 @@ export const requestChangesPage = page({
             </p>
           )}
           {!input.only && <Pager view={view} page={input.page} perPage={FILES_PER_PAGE} total={changes.files.length} />}
+          {shown.drafted > 0 && (
+            <p class="finish">
+              <a class="button primary" href={`${view.links.prefix}${addressOf(subject)}#review`}>
+                {shown.drafted === 1 ? 'Finish your review (1 comment)' : `Finish your review (${shown.drafted} comments)`}
+              </a>
+            </p>
+          )}
         </ProjectLayout>
       ),
     }
