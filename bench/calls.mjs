@@ -789,6 +789,12 @@ const WRITES = {
     await k.post('/users/:id/deactivate', undefined, fill)
     return { fill }
   },
+  'POST /users/:id/ban': async (k) => ({ fill: { id: await newUser(k) } }),
+  'POST /users/:id/unban': async (k) => {
+    const fill = { id: await newUser(k) }
+    await k.post('/users/:id/ban', undefined, fill)
+    return { fill }
+  },
   'POST /users/:id/approve': async (k) => ({ fill: { id: await waitingUser(k) } }),
   'POST /users/:id/reject': async (k) => ({ fill: { id: await waitingUser(k) } }),
   'PATCH /users/:id/disable_two_factor': async (k) => ({ fill: { id: await userWithSecondFactor(k) } }),

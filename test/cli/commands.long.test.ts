@@ -72,6 +72,8 @@ describe('roost user', () => {
     const { stdout: blocked } = await roost(['user', 'list', '--blocked'])
     expect(blocked).toMatch(/^id +username +name +email +state\n *\d+ +joan +joan +joan@example\.com +blocked\n$/)
     expect((await roost(['user', 'unblock', 'joan'])).stdout).toBe('user joan is active\n')
+    expect((await roost(['user', 'ban', 'joan'])).stdout).toBe('user joan is banned\n')
+    expect((await roost(['user', 'unban', 'joan'])).stdout).toBe('user joan is active\n')
     expect((await roost(['user', 'deactivate', 'joan'])).stdout).toBe('user joan is deactivated\n')
     expect((await roost(['user', 'list', '--blocked'])).stdout).not.toContain('joan')
     expect((await roost(['user', 'activate', 'joan'])).stdout).toBe('user joan is active\n')

@@ -209,6 +209,18 @@ describe('users', () => {
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('active in the past 90 days')])
   })
 
+  it('are banned and unbanned (UB-4)', async () => {
+    const who = await aUser(t.ctx)
+    const at = `/admin/users/${who.username}`
+    await admin.open(at)
+    expect((await admin.submit('Ban')).text).toContain('The account is banned.')
+    expect(admin.page?.$('.badge').text()).toContain('banned')
+    expect((await admin.open('/admin/users?filter=banned')).$('.rows').text()).toContain(who.username)
+    expect((await admin.open('/admin/users?filter=blocked')).text).not.toContain(who.username)
+    await admin.open(at)
+    expect((await admin.submit('Unban')).text).toContain('The account is no longer banned.')
+  })
+
   it('lose keys, tokens and identities, each of this account alone', async () => {
     const [who, other] = [await aUser(t.ctx), await aUser(t.ctx)]
     await updateUser(t.ctx, who.id, { provider: 'company', extern_uid: 'ada' })

@@ -141,13 +141,13 @@ describe('acting that has ended (WB-203)', () => {
     expect([bar(browser), browser.page?.$('a[href="/admin"]').length]).toEqual(['', 1])
   })
 
-  it.each(['block', 'deactivate'])('does not go on after %s and its opposite, although nothing was opened meanwhile', async (what) => {
+  it.each(['block', 'ban', 'deactivate'])('does not go on after %s and its opposite, although nothing was opened meanwhile', async (what) => {
     const other = await anAdmin(t.ctx)
     const browser = await signedIn(other)
     await actAs(browser, user)
     await t.ctx.db.write.execute(sql`delete from tokens where user_id = ${user.id}`)
     await t.api('post', `/users/${user.id}/${what}`, root).expect(201)
-    await t.api('post', `/users/${user.id}/${what === 'block' ? 'unblock' : 'activate'}`, root).expect(201)
+    await t.api('post', `/users/${user.id}/${what === 'deactivate' ? 'activate' : `un${what}`}`, root).expect(201)
     await browser.open('/dashboard')
     expect(bar(browser)).toBe('')
     const log = await browser.open(`/admin/audit_log?action=impersonation_ended`)

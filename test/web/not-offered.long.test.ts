@@ -148,6 +148,7 @@ describe('a form that a page does not offer is refused, and nothing changes (WB-
       blocked: await aUser(t.ctx, { state: 'blocked' }),
       'blocked by a directory': await aUser(t.ctx, { state: 'ldap_blocked' }),
       deactivated: await aUser(t.ctx, { state: 'deactivated' }),
+      banned: await aUser(t.ctx, { state: 'banned' }),
       waiting: await aUser(t.ctx, { state: 'blocked_pending_approval' }),
       dormant: await aUser(t.ctx),
       'with a second factor': await aUser(t.ctx),

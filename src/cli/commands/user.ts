@@ -47,6 +47,8 @@ export function userCommands(program: Command): void {
   for (const [name, state, about] of [
     ['block', 'blocked', 'Block a user: nothing of theirs signs in or works any more, and nothing is removed.'],
     ['unblock', 'active', 'Let a blocked user in again.'],
+    ['ban', 'banned', 'Ban a user: nothing of theirs signs in or works any more, until they are unbanned.'],
+    ['unban', 'active', 'Let a banned user in again.'],
     ['deactivate', 'deactivated', 'Deactivate a user who was away for 90 days: nothing of theirs works before they sign in again.'],
     ['activate', 'active', 'Activate a deactivated user.'],
   ] as const)
@@ -111,7 +113,11 @@ async function setPassword(username: string, options: PasswordOptions): Promise<
   })
 }
 
-async function changeState(username: string, command: 'block' | 'unblock' | 'deactivate' | 'activate', state: string): Promise<void> {
+async function changeState(
+  username: string,
+  command: 'block' | 'unblock' | 'ban' | 'unban' | 'deactivate' | 'activate',
+  state: string,
+): Promise<void> {
   await withContext(readConfig(), async (ctx) => {
     const { userStateChanges } = await import('../../services/identity/user-state.js')
     const changed = await userStateChanges[command](ctx, (await userNamed(ctx, username)).id)

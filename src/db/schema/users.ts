@@ -10,7 +10,7 @@ export const users = pgTable(
     name: text().notNull(),
     /** The primary e-mail address, in lower case. */
     email: text().notNull(),
-    state: text({ enum: ['active', 'deactivated', 'blocked', 'ldap_blocked', 'blocked_pending_approval'] })
+    state: text({ enum: ['active', 'deactivated', 'blocked', 'ldap_blocked', 'blocked_pending_approval', 'banned'] })
       .notNull()
       .default('active'),
     /** The ghost user owns the remaining content of deleted users (G-70); a bot is whom a token of a project or group acts as (PT-1). */

@@ -108,6 +108,8 @@ const changes = updateOf(
 const STATE_CHANGES = {
   block: 'Block a user',
   unblock: 'Unblock a user',
+  ban: 'Ban a user',
+  unban: 'Unban a user',
   deactivate: 'Deactivate a user',
   activate: 'Activate a user',
 }
@@ -123,7 +125,7 @@ const switchState = (action: keyof typeof STATE_CHANGES) =>
     handler: ({ ctx, input }) => userStateChanges[action](ctx, input.id),
   })
 
-/** Users (U-8 to U-36, U-41 to U-44, WB-350). */
+/** Users (U-8 to U-36, U-41 to U-44, WB-350, UB-1). */
 export const users = [
   endpoint({
     method: 'GET',
@@ -232,6 +234,8 @@ export const users = [
   }),
   switchState('block'),
   switchState('unblock'),
+  switchState('ban'),
+  switchState('unban'),
   switchState('deactivate'),
   switchState('activate'),
 ]

@@ -11,7 +11,7 @@ export type AuditEvent = typeof auditEvents.$inferSelect
 /** What was done, in the past tense. */
 export type AuditAction =
   | 'project_exported'
-  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'deactivated' | 'activated' | 'approved' | 'rejected' | 'deleted'}`
+  | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'banned' | 'unbanned' | 'deactivated' | 'activated' | 'approved' | 'rejected' | 'deleted'}`
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | 'email_confirmed'

@@ -22,6 +22,8 @@ export interface UserFilter extends Paging, Keyset {
   active?: boolean | undefined
   blocked?: boolean | undefined
   deactivated?: boolean | undefined
+  /** Whether they are banned. */
+  banned?: boolean | undefined
   /** Whether they wait for approval; for administrators only. */
   waiting?: boolean | undefined
   external?: boolean | undefined
@@ -57,6 +59,7 @@ const FILTERS = {
   active: { where: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`, value: ({ active }) => active || undefined },
   blocked: { where: () => sql`${users.state} not in ('active', 'deactivated')`, value: ({ blocked }) => blocked || undefined },
   deactivated: { where: () => sql`${users.state} = 'deactivated'`, value: ({ deactivated }) => deactivated || undefined },
+  banned: { where: (banned) => sql`(${users.state} = 'banned') = ${banned}`, value: ({ banned }) => banned },
   waiting: { where: (waits) => sql`(${users.state} = 'blocked_pending_approval') = ${waits}`, value: ({ waiting }) => waiting },
   external: { where: () => sql`${users.external}`, value: ({ external }) => external || undefined },
   exclude_internal: { where: () => sql`${users.kind} = 'human'`, value: ({ exclude_internal }) => exclude_internal || undefined },

@@ -3,7 +3,7 @@ import { maySignIn } from '../../access/sessions.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { sessions, tokens, users } from '../../db/schema/index.js'
-import { forbidden, notFound } from '../../failures.js'
+import { Failure, forbidden, notFound } from '../../failures.js'
 import { dayOf } from '../../lib/text/day.js'
 import { type AuditAction, audit } from '../core/audit.js'
 
@@ -37,6 +37,7 @@ const BLOCK: Record<State, State | { refused: string }> = {
   blocked: 'blocked',
   ldap_blocked: { refused: 'LDAP blocked users cannot be modified by the API' },
   blocked_pending_approval: 'blocked',
+  banned: 'banned',
 }
 const UNBLOCK: Record<State, State | { refused: string }> = {
   active: 'active',
@@ -44,6 +45,7 @@ const UNBLOCK: Record<State, State | { refused: string }> = {
   blocked: 'active',
   ldap_blocked: { refused: 'LDAP blocked users cannot be unblocked by the API' },
   blocked_pending_approval: { refused: 'users who wait for approval are approved, not unblocked' },
+  banned: { refused: 'Banned users cannot be unblocked by the API' },
 }
 
 /** Blocks a user who has left their directory, or unblocks one who is back (WB-52). A block by an administrator stays. */
@@ -67,6 +69,20 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
     if (next === user.state) return false
     if (blocked && user.admin) await requireAnotherAdministrator(tx, id)
     await moveTo(ctx, tx, user, next)
+    return true
+  })
+}
+
+/** Bans an active user, or ends a ban; any other state is refused (UB-1, UB-2). */
+export async function setBanned(ctx: Context, id: number, banned: boolean): Promise<boolean> {
+  return ctx.db.transaction(async (tx) => {
+    const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
+    if (!user) throw notFound('User')
+    if (user.kind === 'ghost') throw forbidden()
+    if (user.state !== (banned ? 'active' : 'banned'))
+      throw new Failure('forbidden', { message: `You cannot ${banned ? 'ban' : 'unban'} ${user.state} users.` })
+    if (banned && user.admin) await requireAnotherAdministrator(tx, id)
+    await moveTo(ctx, tx, user, banned ? 'banned' : 'active')
     return true
   })
 }
@@ -106,6 +122,8 @@ export async function activate(ctx: Context, id: number, actorId?: number): Prom
 export const userStateChanges = {
   block: (ctx: Context, id: number) => setBlocked(ctx, id, true),
   unblock: (ctx: Context, id: number) => setBlocked(ctx, id, false),
+  ban: (ctx: Context, id: number) => setBanned(ctx, id, true),
+  unban: (ctx: Context, id: number) => setBanned(ctx, id, false),
   deactivate,
   activate: (ctx: Context, id: number) => activate(ctx, id),
 }
@@ -152,6 +170,8 @@ export async function endImpersonation(ctx: Context, tx: Transaction, userId: nu
 
 function actionOf(from: State, to: State): AuditAction {
   if (to === 'deactivated') return 'user_deactivated'
+  if (to === 'banned') return 'user_banned'
   if (to !== 'active') return 'user_blocked'
+  if (from === 'banned') return 'user_unbanned'
   return from === 'deactivated' ? 'user_activated' : 'user_unblocked'
 }

@@ -17,6 +17,7 @@ export async function countUsers({ db }: Context) {
       active: countWhere(eq(users.state, 'active')),
       deactivated: countWhere(eq(users.state, 'deactivated')),
       blocked: countWhere(inArray(users.state, ['blocked', 'ldap_blocked'])),
+      banned: countWhere(eq(users.state, 'banned')),
       waiting: countWhere(eq(users.state, 'blocked_pending_approval')),
       admins: countWhere(users.admin),
       external: countWhere(users.external),

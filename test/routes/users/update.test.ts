@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, ne, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { applicationSettings, emails, identities, sessions, tokens, users } from '../../../src/db/schema/index.js'
 import { userStateChanges } from '../../../src/services/identity/user-state.js'
@@ -357,6 +357,65 @@ describe('POST /users/:id/deactivate and /activate (WB-350)', () => {
   })
 
   it.each(['deactivate', 'activate'])('%s: 401, 403, 404', async (action) => {
+    await t.api('post', `/users/${other.id}/${action}`).expect(401, { message: '401 Unauthorized' })
+    await t.api('post', `/users/${other.id}/${action}`, other).expect(403, { message: '403 Forbidden' })
+    await t.api('post', `/users/999999/${action}`, admin).expect(404, { message: '404 User Not Found' })
+  })
+})
+
+describe('POST /users/:id/ban and /unban (UB-1 to UB-3)', () => {
+  const post = (user: TestUser, action: string) => t.api('post', `/users/${user.id}/${action}`, admin)
+
+  it('an active user, nothing of whom works until the ban ends', async () => {
+    const user = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: user, visibility: 'public', files: { 'a.txt': 'a\n' } })
+    const git = (password: string) =>
+      fetch(`${t.url}/${project.fullPath}.git/info/refs?service=git-upload-pack`, {
+        headers: { authorization: `Basic ${Buffer.from(`${user.username}:${password}`).toString('base64')}` },
+      })
+    const grant = { grant_type: 'password', username: user.username, password: user.password }
+    const bySignIn = () => fetch(`${t.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(grant) })
+    expect((await post(user, 'ban').expect(201)).body).toBe(true)
+    await post(user, 'ban').expect(403, { message: 'You cannot ban banned users.' })
+    await t.api('get', '/user', user).expect(403, { message: '403 Forbidden - User is blocked' })
+    expect([(await git(user.token)).status, (await git(user.password)).status, (await bySignIn()).status]).toEqual([403, 401, 401])
+    expect((await t.api('get', `/users/${user.id}`, other).expect(200)).body).toMatchObject({ state: 'banned' })
+    const listed = async (query: string) => (await t.api('get', `/users?username=${user.username}${query}`, admin).expect(200)).body.length
+    expect([await listed(''), await listed('&active=true'), await listed('&blocked=true')]).toEqual([1, 0, 1])
+    expect((await post(user, 'unban').expect(201)).body).toBe(true)
+    await t.api('get', '/user', user).expect(200)
+    expect([(await git(user.token)).status, (await bySignIn()).status]).toEqual([200, 200])
+    const { rows } = await t.ctx.db.write.execute<{ action: string; actor: string }>(
+      sql`select action, actor from audit_events where target_type = 'user' and target_id = ${user.id} and action like 'user_%banned' order by id`,
+    )
+    expect(rows).toEqual([
+      { action: 'user_banned', actor: admin.username },
+      { action: 'user_unbanned', actor: admin.username },
+    ])
+  })
+
+  it('nobody who is in another state, nor the last administrator; a ban is not ended by unblocking', async () => {
+    for (const state of ['blocked', 'ldap_blocked', 'deactivated', 'blocked_pending_approval'] as const) {
+      const user = await aUser(t.ctx, { state })
+      await post(user, 'ban').expect(403, { message: `You cannot ban ${state} users.` })
+      await post(user, 'unban').expect(403, { message: `You cannot unban ${state} users.` })
+    }
+    await post(other, 'unban').expect(403, { message: 'You cannot unban active users.' })
+    const user = await aUser(t.ctx, { state: 'banned' })
+    expect((await post(user, 'block').expect(201)).body).toBe(false)
+    await post(user, 'unblock').expect(403, { message: '403 Forbidden - Banned users cannot be unblocked by the API' })
+    await post(user, 'deactivate').expect(403)
+    await post(user, 'activate').expect(403)
+    expect((await stored(user))?.state).toBe('banned')
+    await t.ctx.db.write
+      .update(users)
+      .set({ admin: false })
+      .where(and(users.admin, ne(users.id, admin.id)))
+    await post(admin, 'ban').expect(403, { message: '403 Forbidden' })
+    expect((await stored(admin))?.state).toBe('active')
+  })
+
+  it.each(['ban', 'unban'])('%s: 401, 403, 404', async (action) => {
     await t.api('post', `/users/${other.id}/${action}`).expect(401, { message: '401 Unauthorized' })
     await t.api('post', `/users/${other.id}/${action}`, other).expect(403, { message: '403 Forbidden' })
     await t.api('post', `/users/999999/${action}`, admin).expect(404, { message: '404 User Not Found' })

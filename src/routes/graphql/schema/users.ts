@@ -53,6 +53,7 @@ type UserMergeRequestInteraction {
 
 enum UserState {
   active
+  banned
   blocked
   deactivated
   ldap_blocked

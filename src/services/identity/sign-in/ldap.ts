@@ -69,7 +69,7 @@ const checkUsers = (ctx: Context, provider: LdapProvider) =>
         .orderBy(asc(identities.id))
         .limit(BATCH)
       for (const { dn, user } of batch) {
-        if (user.state === 'blocked') continue
+        if (user.state === 'blocked' || user.state === 'banned') continue
         const gone = !isMember(provider, await findByDn(client, provider, dn))
         if (gone !== (user.state === 'ldap_blocked')) await block(ctx, user, gone)
       }

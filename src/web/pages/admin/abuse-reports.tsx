@@ -35,7 +35,9 @@ export const abuseReportsPage = page({
                   <a href={prefix + adminUserPath(user.username)}>
                     <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
                   </a>{' '}
-                  {user.state !== 'active' && <Badge kind="danger">{user.state === 'deactivated' ? 'deactivated' : 'blocked'}</Badge>}
+                  {user.state !== 'active' && (
+                    <Badge kind="danger">{user.state === 'deactivated' || user.state === 'banned' ? user.state : 'blocked'}</Badge>
+                  )}
                 </span>
                 <p class="plain-text">{report.message}</p>
                 <span class="dim">

@@ -14,6 +14,7 @@ export const StateBadges = ({ user }: { user: Pick<UserRecord, 'state' | 'admin'
   <>
     {user.state === 'blocked_pending_approval' && <Badge kind="waiting">waits for approval</Badge>}{' '}
     {user.state === 'deactivated' && <Badge>deactivated</Badge>} {user.state === 'blocked' && <Badge kind="danger">blocked</Badge>}{' '}
+    {user.state === 'banned' && <Badge kind="danger">banned</Badge>}{' '}
     {user.state === 'ldap_blocked' && <Badge kind="danger">blocked by the directory</Badge>}{' '}
     {user.admin && <Badge kind="success">administrator</Badge>} {user.external && <Badge>external</Badge>}{' '}
     {user.confirmed_at === null && <Badge kind="waiting">address not confirmed</Badge>}

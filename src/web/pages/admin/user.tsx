@@ -15,7 +15,7 @@ import { unlinkIdentity } from '../../../services/identity/sign-in/identities.js
 import { disableSecondFactor } from '../../../services/identity/sign-in/second-factor.js'
 import { approveUser, refuseUser } from '../../../services/identity/sign-in/sign-up.js'
 import { getToken, listTokens, markRevoked } from '../../../services/identity/tokens.js'
-import { activate, DORMANT_DAYS, deactivate, isDormant, isLastAdministrator, setBlocked } from '../../../services/identity/user-state.js'
+import { activate, DORMANT_DAYS, deactivate, isDormant, isLastAdministrator, setBanned, setBlocked } from '../../../services/identity/user-state.js'
 import { findUserByName, loadUser, type User, type UserRecord } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { changeAccount } from '../../components/accounts/change-account.js'
@@ -136,7 +136,18 @@ interface AccountActionsProps extends PartProps {
   mayDeactivate: boolean
 }
 
-type ActionName = 'approve' | 'reject' | 'impersonate' | 'activate' | 'block' | 'unblock' | 'confirm' | 'reset_password' | 'disable_two_factor'
+type ActionName =
+  | 'approve'
+  | 'reject'
+  | 'impersonate'
+  | 'activate'
+  | 'block'
+  | 'unblock'
+  | 'ban'
+  | 'unban'
+  | 'confirm'
+  | 'reset_password'
+  | 'disable_two_factor'
 
 /** Whether an account is in a state for which its page offers an action, and its form takes it (WB-414). */
 const isOffered = (name: ActionName, { config, mail }: Pick<Context, 'mail' | 'config'>, user: User): boolean =>
@@ -147,6 +158,8 @@ const isOffered = (name: ActionName, { config, mail }: Pick<Context, 'mail' | 'c
     activate: user.state === 'deactivated',
     block: maySignIn(user),
     unblock: user.state === 'blocked',
+    ban: user.state === 'active',
+    unban: user.state === 'banned',
     confirm: user.confirmed_at === null,
     reset_password: mail !== null && maySignIn(user),
     disable_two_factor: user.two_factor_enabled && !user.admin,
@@ -165,8 +178,10 @@ const AccountActions = ({ ctx, view, at, user, last, mayDeactivate }: AccountAct
       {isOffered('impersonate', ctx, user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
       {isOffered('activate', ctx, user) && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
       {isOffered('block', ctx, user) && !last && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
+      {isOffered('ban', ctx, user) && !last && <ActionButton view={view} action={`${at}/ban`} method="PUT" label="Ban" class="danger" />}
       {mayDeactivate && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
       {isOffered('unblock', ctx, user) && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
+      {isOffered('unban', ctx, user) && <ActionButton view={view} action={`${at}/unban`} method="PUT" label="Unban" />}
       {isOffered('confirm', ctx, user) && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
       {isOffered('reset_password', ctx, user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
       <ActionButton view={view} action={`${at}/temporary_password`} label="Make a temporary password" />
@@ -176,7 +191,10 @@ const AccountActions = ({ ctx, view, at, user, last, mayDeactivate }: AccountAct
     </div>
     {last && <p class="dim">The only administrator cannot be blocked or removed, nor lose these rights: make somebody else one first.</p>}
     {user.state === 'active' && !last && (
-      <p class="dim">A blocked user cannot sign in, and no token or key of theirs works. Nothing of theirs is removed.</p>
+      <p class="dim">
+        A blocked user cannot sign in, and no token or key of theirs works, nor those of a banned one, who is not let in again by unblocking. Nothing
+        of theirs is removed.
+      </p>
     )}
     {user.state === 'deactivated' && (
       <p class="dim">No token or key of theirs works and they get no mails, until they sign in again or are activated.</p>
@@ -385,6 +403,8 @@ export const userActions = [
   action('approve', 'PUT', 'The account is approved.', (ctx, { id }) => approveUser(ctx, id)),
   action('block', 'PUT', 'The account is blocked.', (ctx, { id }) => setBlocked(ctx, id, true)),
   action('unblock', 'PUT', 'The account is no longer blocked.', (ctx, { id }) => setBlocked(ctx, id, false)),
+  action('ban', 'PUT', 'The account is banned.', (ctx, { id }) => setBanned(ctx, id, true)),
+  action('unban', 'PUT', 'The account is no longer banned.', (ctx, { id }) => setBanned(ctx, id, false)),
   action('deactivate', 'PUT', 'The account is deactivated.', async (ctx, { id }) => {
     if (!(await deactivate(ctx, id))) throw conflict('The account is deactivated already')
   }),

@@ -24,13 +24,14 @@ const FILTERS = {
   all: { label: 'All', count: 'all', filter: {} },
   active: { label: 'Active', count: 'active', filter: { active: true } },
   waiting: { label: 'Waiting', count: 'waiting', filter: { waiting: true } },
-  blocked: { label: 'Blocked', count: 'blocked', filter: { blocked: true, waiting: false } },
+  blocked: { label: 'Blocked', count: 'blocked', filter: { blocked: true, waiting: false, banned: false } },
+  banned: { label: 'Banned', count: 'banned', filter: { banned: true } },
   deactivated: { label: 'Deactivated', count: 'deactivated', filter: { deactivated: true } },
   admins: { label: 'Administrators', count: 'admins', filter: { admins: true } },
   external: { label: 'External', count: 'external', filter: { external: true } },
   two_factor: { label: 'Second factor', count: 'two_factor', filter: { two_factor: 'enabled' } },
 } as const satisfies Record<string, { label: string; count: string; filter: Partial<UserFilter> }>
-const FILTER_NAMES = ['all', 'active', 'waiting', 'blocked', 'deactivated', 'admins', 'external', 'two_factor'] as const
+const FILTER_NAMES = ['all', 'active', 'waiting', 'blocked', 'banned', 'deactivated', 'admins', 'external', 'two_factor'] as const
 
 const SORTS = ['created_desc', 'created_asc', 'name_asc', 'username_asc', 'updated_desc'] as const
 

@@ -101,7 +101,9 @@ export const userPage = page({
             <h1>{user.name}</h1>
             <p class="dim">@{user.username}</p>
             {user.kind === 'bot' && <p class="badge">bot</p>}
-            {user.state !== 'active' && <p class="badge waiting">{user.state === 'deactivated' ? 'deactivated' : 'blocked'}</p>}
+            {user.state !== 'active' && (
+              <p class="badge waiting">{user.state === 'deactivated' || user.state === 'banned' ? user.state : 'blocked'}</p>
+            )}
             {isShown ? <Details user={user} /> : <p class="dim">This profile is private.</p>}
             {isShown && <p class="dim">Here since {dayText(user.created_at)}</p>}
             {view.viewer && view.viewer.id !== user.id && (
