@@ -148,6 +148,8 @@ const READS = {
   'GET /projects/:id/jobs/artifacts/:ref_name/raw/:artifact_path': () => ({ fill: { ref_name: 'main', artifact_path: 'a' }, query: '?job=test' }),
   'GET /projects/:id/pipelines/:pipeline_id/bridges': '',
   'GET /projects/:id/pipelines/:pipeline_id/variables': '',
+  'GET /projects/:id/protected_environments': '',
+  'GET /projects/:id/protected_environments/:name': async (k) => ({ fill: await newProtected(k) }),
   'GET /projects/:id/freeze_periods': '',
   'GET /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k) }),
   'GET /topics': '',
@@ -449,6 +451,13 @@ async function newFlag(k) {
   const project = await newProject(k)
   const strategies = [{ name: 'default', parameters: {}, scopes: [{ environment_scope: '*' }] }]
   return { ...project, feature_flag_name: (await k.post('/projects/:id/feature_flags', { name: 'flag', strategies }, project)).name }
+}
+
+const DEPLOYERS = { deploy_access_levels: [{ access_level: 40 }] }
+async function newProtected(k) {
+  const project = await newProject(k)
+  await k.post('/projects/:id/protected_environments', { name: 'production', ...DEPLOYERS }, project)
+  return { ...project, name: 'production' }
 }
 
 const FREEZE = { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1' }
@@ -998,6 +1007,9 @@ const WRITES = {
   'POST /projects/:id/jobs/:job_id/erase': async (k) => ({ fill: await canceledJob(k) }),
   'POST /projects/:id/jobs/:job_id/artifacts/keep': refused({}),
   'DELETE /projects/:id/jobs/:job_id/artifacts': refused({}),
+  'POST /projects/:id/protected_environments': async (k) => ({ fill: await newProject(k), body: { name: 'production', ...DEPLOYERS } }),
+  'PUT /projects/:id/protected_environments/:name': async (k) => ({ fill: await newProtected(k), body: DEPLOYERS }),
+  'DELETE /projects/:id/protected_environments/:name': async (k) => ({ fill: await newProtected(k) }),
   'POST /projects/:id/freeze_periods': async (k) => ({ fill: await newProject(k), body: FREEZE }),
   'PUT /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k), body: { freeze_end: '0 8 * * 1' } }),
   'DELETE /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k) }),

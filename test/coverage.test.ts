@@ -31,7 +31,6 @@ const REASONS: [RegExp, string][] = [
   [/approv/, 'rules of approvals are of paid editions; approvals are served'],
   [/push_rule/, 'rules of pushes are of paid editions; hooks and protected branches are served'],
   [/groups\/:id\/wikis/, 'wikis of groups are of paid editions; those of projects are served'],
-  [/protected_environments/, 'protected environments are of paid editions'],
   [/audit_events/, 'the audit log is read by administrators, for all projects and groups'],
 ]
 

@@ -57,6 +57,7 @@ import { deployed } from './pipelines/environments.js'
 import { freezePeriods } from './pipelines/freeze-periods.js'
 import { pipelines } from './pipelines/index.js'
 import { lint } from './pipelines/lint.js'
+import { protectedEnvironments } from './pipelines/protected-environments.js'
 import { schedules } from './pipelines/schedules.js'
 import { triggers } from './pipelines/triggers.js'
 import { projects } from './projects/index.js'
@@ -179,6 +180,7 @@ const subjects: Section[] = [
   },
   { name: 'Feature flags', description: 'Feature flags of projects, and lists of users for whom they are on.', endpoints: featureFlags },
   { name: 'Unleash', description: 'What clients of Unleash call to get the feature flags of a project.', endpoints: unleash },
+  { name: 'Protected environments', description: 'Who may deploy to an environment.', endpoints: protectedEnvironments },
   { name: 'Freeze periods', description: 'When a project is not to be deployed.', endpoints: freezePeriods },
   { name: 'Runners', description: 'Runners, and what GitLab Runner calls.', endpoints: runners },
   { name: 'CI lint', description: 'Checks of CI configurations.', endpoints: lint },

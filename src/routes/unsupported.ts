@@ -86,6 +86,10 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
   },
   { of: ['PATCH /projects/:id/protected_branches/:name'], parameters: { allowed_to_unprotect: [], code_owner_approval_required: ['false'] } },
   { of: ['POST /projects/:id/protected_tags'], parameters: { allowed_to_create: [] } },
+  {
+    of: ['POST /projects/:id/protected_environments', 'PUT /projects/:id/protected_environments/:name'],
+    parameters: { required_approval_count: ['0'], approval_rules: [] },
+  },
   { of: ['POST /features/:name'], parameters: { feature_group: [], namespace: [], repository: [] } },
   // legacy flags have scopes themselves
   { of: ['POST /projects/:id/feature_flags'], parameters: { scopes: [] } },

@@ -50,6 +50,7 @@ const FROZEN = {
   '0043_received_mails': '6e553ab0ee0e1021606e3b7134ffb789099e1a0cb6562384f9c7c4aa12936e07',
   '0044_invitations': '71597bb26d910282b33e2c10500d4e1def2a14768f7fb4669bc78b6e713c7505',
   '0045_container_registry': 'b254e53d00454afb552ec7e0633dd7765c83e89781fd2643619b64c6f46e9cd5',
+  '0046_rest': '5367ca1462323579d117d32f992433a9abb56d1a0a5f8f81aed9268bcc229147',
 }
 
 describe('migrations', () => {

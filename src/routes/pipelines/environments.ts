@@ -87,8 +87,8 @@ const environments = [
     access: manage,
     input: updateOf(z.object({ environment_id, name: opt(filledIn()), external_url: opt(clearable()), tier: opt(oneOf(TIERS)) })),
     output: EnvironmentBasic,
-    async handler({ ctx, subject, input: { environment_id: id, ...given } }) {
-      return presentEnvironmentBasic(await updateEnvironment(ctx, subject, id, given))
+    async handler({ ctx, subject, caller, input: { environment_id: id, ...given } }) {
+      return presentEnvironmentBasic(await updateEnvironment(ctx, subject, caller, id, given))
     },
   }),
   endpoint({
@@ -100,8 +100,8 @@ const environments = [
     input: z.object({ before: opt(datetime()), limit: orDefault(int({ min: 1, max: 1_000 }), 100), dry_run: orDefault(bool(), true) }),
     output: z.strictObject({ scheduled_entries: z.array(EnvironmentBasic), unprocessable_entries: z.array(EnvironmentBasic) }),
     status: 200,
-    async handler({ ctx, subject, input }) {
-      const entries = await deleteReviewEnvironments(ctx, subject, input)
+    async handler({ ctx, subject, caller, input }) {
+      const entries = await deleteReviewEnvironments(ctx, subject, caller, input)
       return { scheduled_entries: entries.map(presentEnvironmentBasic), unprocessable_entries: [] }
     },
   }),
@@ -111,7 +111,7 @@ const environments = [
     summary: 'Delete an environment that is stopped',
     access: manage,
     input: z.object({ environment_id }),
-    handler: ({ ctx, subject, input }) => deleteEnvironment(ctx, subject, input.environment_id),
+    handler: ({ ctx, subject, caller, input }) => deleteEnvironment(ctx, subject, caller, input.environment_id),
   }),
   endpoint({
     method: 'POST',
@@ -185,8 +185,8 @@ const deployments = [
     access: manage,
     input: z.object({ deployment_id, status: oneOf(REPORTED_STATES) }),
     output: Deployment,
-    async handler({ ctx, subject, input, view }) {
-      return presentDeployment(await updateDeployment(ctx, subject, input.deployment_id, input.status), projectOf(subject), view)
+    async handler({ ctx, subject, caller, input, view }) {
+      return presentDeployment(await updateDeployment(ctx, subject, caller, input.deployment_id, input.status), projectOf(subject), view)
     },
   }),
   endpoint({

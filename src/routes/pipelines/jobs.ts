@@ -65,7 +65,7 @@ export const jobs = [
     access: change,
     input: z.object({ job_id }),
     output: Job,
-    handler: async ({ ctx, subject, input, view }) => shown(ctx, subject, view, await cancelJob(ctx, subject, input.job_id)),
+    handler: async ({ ctx, subject, caller, input, view }) => shown(ctx, subject, view, await cancelJob(ctx, subject, caller, input.job_id)),
   }),
   endpoint({
     method: 'POST',

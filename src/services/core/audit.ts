@@ -54,7 +54,7 @@ export type AuditAction =
   | `${'package' | 'package_file' | 'container_repository' | 'container_tag'}_deleted`
   | 'job_token_scope_changed'
   | `job_token_access_${'added' | 'removed'}`
-  | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
+  | `${'protected_branch' | 'protected_tag' | 'protected_environment'}_${'added' | 'updated' | 'removed'}`
 
 export interface Audited {
   action: AuditAction

@@ -34,6 +34,7 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
       ...pages(can('manage_runners'), ['-/runners', 'Runners', 'rocket']),
       ...pages(can('manage_variables'), ['-/variables', 'Variables', 'lock']),
       ...pages(can('admin_pipeline'), ['-/triggers', 'Triggers', 'git-branch'], ['-/freeze_periods', 'Deploy freezes', 'clock']),
+      ...pages(can('manage_protection'), ['-/protected_environments', 'Protected environments', 'shield']),
       ...pages(can('manage_project'), ['-/job_token_scope', 'Job tokens', 'key']),
       ...pages(can('manage_hooks'), ['-/hooks', 'Webhooks', 'link'], ['-/settings/integrations', 'Integrations', 'package']),
     ],

@@ -7,6 +7,7 @@ import { artifacts, builds, commitStatuses, pipelines, traceChunks } from '../..
 import { forbidden, notFound, refused } from '../../../failures.js'
 import type { Variable } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
+import { closedEnvironments, requireDeploys } from '../environments/protected.js'
 import { mayRunOn } from '../target.js'
 import { refuseVariables } from '../variables.js'
 import { enqueueBuilds } from './advance.js'
@@ -21,16 +22,26 @@ type Locked = {
   build: typeof builds.$inferSelect | null
 }
 
+const environmentName = sql<string | null>`${builds.definition} -> 'environment' ->> 'name'`
+
 /** Changes a job with its pipeline locked, and begins what follows. The work returns the id of the job to show. */
-async function change(ctx: Context, subject: ProjectSubject, id: number, work: (locked: Locked) => Promise<number>): Promise<number> {
+async function change(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  id: number,
+  work: (locked: Locked) => Promise<number>,
+): Promise<number> {
   const { project } = subject
   const [known] = await ctx.db.write
-    .select({ pipeline: commitStatuses.pipeline_id, kind: commitStatuses.kind, ref: pipelines.ref, tag: pipelines.tag })
+    .select({ pipeline: commitStatuses.pipeline_id, kind: commitStatuses.kind, ref: pipelines.ref, tag: pipelines.tag, environment: environmentName })
     .from(commitStatuses)
     .innerJoin(pipelines, eq(pipelines.id, commitStatuses.pipeline_id))
+    .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
     .where(and(eq(commitStatuses.project_id, project.id), eq(commitStatuses.id, id)))
   if (!known) throw notFound()
   if (known.kind !== 'status' && !(await mayRunOn(ctx, subject, known))) throw forbidden()
+  if (known.environment !== null) await requireDeploys(ctx, subject, caller, known.environment)
   const shown = await changeJobs(ctx, known.pipeline, async (tx, pipeline) => {
     const [row] = await tx
       .select({ job: commitStatuses, build: builds })
@@ -68,15 +79,15 @@ export function possibleActions({
 }
 
 /** Cancels a job at once, whether its runner answers or not (CI-120). */
-export const cancelJob = (ctx: Context, subject: ProjectSubject, id: number): Promise<number> =>
-  change(ctx, subject, id, async ({ tx, job }) => {
+export const cancelJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
+  change(ctx, subject, caller, id, async ({ tx, job }) => {
     if (OPEN.includes(job.status)) await cancelJobs(ctx, tx, [id])
     return id
   })
 
 /** Adds another attempt of a job that has ended (CI-121). */
 export const retryJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
-  change(ctx, subject, id, async ({ tx, pipeline, job, build }) => {
+  change(ctx, subject, caller, id, async ({ tx, pipeline, job, build }) => {
     if (!build || !job.latest || !ENDED.includes(job.status)) throw forbidden('Job is not retryable')
     const copy = await copyJob(ctx, tx, pipeline, id, { user: caller.user.id })
     await revive(tx, pipeline, [job])
@@ -99,7 +110,7 @@ export const revive = (tx: Transaction, pipeline: typeof pipelines.$inferSelect,
 
 /** Starts a job that waits for somebody, or for its time (CI-122). */
 export const playJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number, variables: Variable[]): Promise<number> =>
-  change(ctx, subject, id, async ({ tx, pipeline, job, build }) => {
+  change(ctx, subject, caller, id, async ({ tx, pipeline, job, build }) => {
     if (!build || (job.status !== 'manual' && job.status !== 'scheduled')) throw refused('Unplayable Job')
     if (variables.length > 0) refuseVariables(subject)
     await tx.update(commitStatuses).set({ status: 'pending', queued_at: ctx.now(), user_id: caller.user.id }).where(eq(commitStatuses.id, id))
@@ -112,7 +123,7 @@ export const playJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn,
 
 /** Removes the log and the files of a job that has ended (CI-123). */
 export const eraseJob = (ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<number> =>
-  change(ctx, subject, id, async ({ tx, job, build }) => {
+  change(ctx, subject, caller, id, async ({ tx, job, build }) => {
     if (!build || job.kind === 'bridge' || build.erased_at || !ENDED.includes(job.status)) throw forbidden('Job is not erasable!')
     await tx.delete(traceChunks).where(eq(traceChunks.job_id, id))
     await tx.delete(artifacts).where(eq(artifacts.job_id, id))
@@ -128,11 +139,13 @@ export async function retryPipeline(ctx: Context, subject: ProjectSubject, calle
     .from(pipelines)
     .where(and(eq(pipelines.project_id, project.id), eq(pipelines.id, id)))
   if (known && !(await mayRunOn(ctx, subject, known))) throw forbidden()
+  const closed = await closedEnvironments(ctx, subject, caller)
   const changed = await changeJobs(ctx, id, async (tx, pipeline) => {
     if (pipeline.project_id !== project.id) return null
-    const failed = await tx
-      .select({ id: commitStatuses.id, stage_index: commitStatuses.stage_index })
+    const ended = await tx
+      .select({ id: commitStatuses.id, stage_index: commitStatuses.stage_index, environment: environmentName })
       .from(commitStatuses)
+      .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
       .where(
         and(
           eq(commitStatuses.project_id, project.id),
@@ -140,6 +153,8 @@ export async function retryPipeline(ctx: Context, subject: ProjectSubject, calle
           sql`${commitStatuses.latest} and ${commitStatuses.kind} <> 'status' and ${commitStatuses.status} in ('failed', 'canceled')`,
         ),
       )
+    // those whose environment is protected from the caller stay as they are
+    const failed = ended.filter(({ environment }) => environment === null || !closed.has(environment))
     for (const job of failed) await copyJob(ctx, tx, pipeline, job.id, { user: caller.user.id })
     if (failed.length > 0) await revive(tx, pipeline, failed)
     return true

@@ -7,6 +7,7 @@ import { compositeStatus, nextState } from '../../../rules/ci/states.js'
 import type { PlannedJob } from '../../../rules/ci/types.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { followJobs } from '../environments/of-jobs.js'
+import { isClosedTo } from '../environments/protected.js'
 import { promptGroups } from '../resource-groups/groups.js'
 import { mirroring, triggering } from './later.js'
 
@@ -22,6 +23,8 @@ interface Member {
   start_in: number | null
   group: number | null
   deploys: boolean | null
+  /** Its environment is protected from its user. */
+  closed: boolean | null
 }
 
 /** Locks a pipeline until the transaction ends. All that changes its jobs begins with this; null: there is none. */
@@ -30,15 +33,15 @@ export async function lockJobs(tx: Transaction, pipelineId: number): Promise<typ
   return found ?? null
 }
 
-type Next = NonNullable<ReturnType<typeof nextState>>
+type Next = NonNullable<ReturnType<typeof nextState>> | 'failed'
 
-/** What becomes of the created jobs of a pipeline, by id (CI-101). */
+/** What becomes of the created jobs of a pipeline, by id (CI-101, PE-4). */
 export function nextStates(members: readonly Member[]): Map<number, Next> {
   const changed = new Map<number, Next>()
   const jobs = members.flatMap((each) => (each.when === null ? [] : [{ ...each, when: each.when }]))
   const byName = new Map(jobs.map((each) => [each.name, each]))
   const stages = [...new Set(jobs.map(({ stage_index }) => stage_index))]
-  // a job that is skipped may let others begin, which come before it in the file
+  // a job that is skipped or fails at once may let others begin, which come before it in the file
   for (let again = true; again; ) {
     again = false
     const earlier: Member[] = []
@@ -57,9 +60,10 @@ export function nextStates(members: readonly Member[]): Map<number, Next> {
                 needs.flatMap((name) => byName.get(name) ?? []),
               )
         if (!next) continue
-        job.state = next
-        changed.set(job.id, next)
-        again ||= next === 'skipped'
+        const then = next === 'pending' && job.closed ? 'failed' : next
+        job.state = then
+        changed.set(job.id, then)
+        again ||= then === 'skipped' || then === 'failed'
       }
       earlier.push(...here)
     }
@@ -89,6 +93,8 @@ export async function advance(
       start_in: sql<number | null>`(${builds.definition} ->> 'start_in')::integer`,
       group: builds.resource_group_id,
       deploys: sql<boolean | null>`jsonb_typeof(${builds.definition} -> 'environment') = 'object'`,
+      closed: sql<boolean | null>`case when ${commitStatuses.status} = 'created' and jsonb_typeof(${builds.definition} -> 'environment') = 'object'
+        then ${isClosedTo(commitStatuses.project_id, builds.definition, commitStatuses.user_id)} end`,
     })
     .from(commitStatuses)
     .leftJoin(builds, eq(builds.job_id, commitStatuses.id))
@@ -115,6 +121,8 @@ export async function advance(
   return status as PipelineState
 }
 
+const CLOSED = 'protected_environment_failure'
+
 /** Returns the jobs that wait for a resource instead. */
 async function begin(
   tx: Transaction,
@@ -126,7 +134,8 @@ async function begin(
   const moment = now.toISOString()
   await tx.execute(sql`update ${commitStatuses} s set status = v.status,
       queued_at = case when v.status = 'pending' then ${moment}::timestamptz end,
-      finished_at = case when v.status = 'skipped' then ${moment}::timestamptz end
+      finished_at = case when v.status in ('skipped', 'failed') then ${moment}::timestamptz end,
+      failure_reason = case when v.status = 'failed' then ${CLOSED} end
     from ${given} where s.id = v.id`)
   if (rows.some(({ status }) => status === 'scheduled'))
     await tx.execute(sql`update ${builds} b set scheduled_at = v.at from ${given} where b.job_id = v.id and v.at is not null`)
@@ -136,7 +145,8 @@ async function begin(
 
 /**
  * Puts pending jobs into the queue for runners; those that trigger a pipeline do so by a job of the queue. Those of a
- * resource group wait for it first, unless they have it; their ids are returned.
+ * resource group wait for it first, unless they have it; their ids are returned. Those whose environment is protected from
+ * their user fail instead (PE-4).
  */
 export async function enqueueBuilds(
   tx: Transaction,
@@ -145,13 +155,17 @@ export async function enqueueBuilds(
   { hasResource = false } = {},
 ): Promise<number[]> {
   const { rows } = await tx.execute<{ id: string; waits: boolean }>(sql`with given as (
-      select s.id, s.kind, b.definition, b.resource_group_id is not null and not ${hasResource}::boolean as waits
-      from ${commitStatuses} s join ${builds} b on b.job_id = s.id where s.id = any(${`{${ids.join(',')}}`}::bigint[])),
+      select s.id, s.kind, b.definition, c.closed, b.resource_group_id is not null and not ${hasResource}::boolean and not c.closed as waits
+      from ${commitStatuses} s join ${builds} b on b.job_id = s.id,
+        lateral (select ${isClosedTo(sql`s.project_id`, sql`b.definition`, sql`s.user_id`)} as closed) c
+      where s.id = any(${`{${ids.join(',')}}`}::bigint[])),
+    closed as (update ${commitStatuses} s set status = 'failed', failure_reason = ${CLOSED}, finished_at = coalesce(s.queued_at, now()), queued_at = null
+      from given where s.id = given.id and given.closed),
     waiting as (update ${commitStatuses} s set status = 'waiting_for_resource', queued_at = null from given where s.id = given.id and given.waits),
     queued as (insert into ${pendingBuilds} (job_id, project_id, protected, tags)
       select given.id, ${pipeline.project_id}, ${pipeline.protected}, coalesce(array(select jsonb_array_elements_text(given.definition -> 'tags')), '{}')
-      from given where kind = 'build' and not waits on conflict do nothing)
-    select id, waits from given where waits or kind = 'bridge'`)
+      from given where kind = 'build' and not waits and not closed on conflict do nothing)
+    select id, waits from given where not closed and (waits or kind = 'bridge')`)
   const [waiting, bridges] = [true, false].map((waits) => rows.flatMap((each) => (each.waits === waits ? [Number(each.id)] : [])))
   await enqueueAll(
     tx,

@@ -18,6 +18,7 @@ import { type UserRefRecord, userRefColumns } from '../../identity/user-ref.js'
 import { repositoryOf } from '../../repository/repositories.js'
 import { type JobRecord, jobsByIds } from '../jobs.js'
 import { environmentNamed } from './environments.js'
+import { requireDeploys } from './protected.js'
 
 export interface DeploymentRecord {
   deployment: typeof deployments.$inferSelect
@@ -146,6 +147,7 @@ export async function createDeployment(
   caller: SignedIn,
   given: ReportedDeployment,
 ): Promise<DeploymentRecord> {
+  await requireDeploys(ctx, subject, caller, given.environment)
   const { project } = subject
   const commit = /^[0-9a-f]{40}$/.test(given.sha) ? await repositoryOf(ctx, project).commit(given.sha) : null
   if (!commit) throw refused('The sha is not a commit of the project')
@@ -182,11 +184,13 @@ export async function createDeployment(
 export async function updateDeployment(
   ctx: Context,
   subject: ProjectSubject,
+  caller: SignedIn,
   id: number,
   status: ReportedDeployment['status'],
 ): Promise<DeploymentRecord> {
   const { deployment, environment } = await getDeployment(ctx, subject, id)
   if (deployment.job_id !== null) throw forbidden()
+  await requireDeploys(ctx, subject, caller, environment.name)
   await ctx.db.transaction(async (tx) => {
     const now = ctx.now()
     const changed = await tx

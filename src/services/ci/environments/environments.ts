@@ -1,4 +1,5 @@
 import { and, asc, eq, inArray, lt, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
@@ -15,6 +16,7 @@ import { environmentNameFault, environmentSlug, type Tier, tierOf } from '../../
 import { type AuditAction, type Audited, audit, changesOf } from '../../core/audit.js'
 import { createdNow } from '../../core/created-now.js'
 import { type Page, type Paging, pageFrom, rowFilters } from '../../core/page.js'
+import { closedEnvironments, requireDeploys } from './protected.js'
 
 export type Environment = typeof environments.$inferSelect
 
@@ -137,8 +139,15 @@ export async function environmentNamed(ctx: Context, tx: Transaction, projectId:
 }
 
 /** Changes an environment; its slug stays. */
-export async function updateEnvironment(ctx: Context, subject: ProjectSubject, id: number, given: EnvironmentAttributes): Promise<Environment> {
+export async function updateEnvironment(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  id: number,
+  given: EnvironmentAttributes,
+): Promise<Environment> {
   const before = await getEnvironment(ctx, subject, id)
+  await requireDeploys(ctx, subject, caller, before.name)
   check(given)
   const { name, external_url, tier } = given
   const columns = {
@@ -165,8 +174,9 @@ export async function updateEnvironment(ctx: Context, subject: ProjectSubject, i
 }
 
 /** Deletes an environment that is stopped, with what tells of its deployments. */
-export async function deleteEnvironment(ctx: Context, subject: ProjectSubject, id: number): Promise<void> {
+export async function deleteEnvironment(ctx: Context, subject: ProjectSubject, caller: SignedIn, id: number): Promise<void> {
   const { state, name } = await getEnvironment(ctx, subject, id)
+  await requireDeploys(ctx, subject, caller, name)
   if (state !== 'stopped') throw forbidden()
   await ctx.db.transaction(async (tx) => {
     await tx.delete(environments).where(eq(environments.id, id))
@@ -181,6 +191,7 @@ const REVIEW_AGE_MS = 30 * 86_400_000
 export async function deleteReviewEnvironments(
   ctx: Context,
   subject: ProjectSubject,
+  caller: SignedIn,
   { before = new Date(ctx.now().getTime() - REVIEW_AGE_MS), limit, dry_run }: { before?: Date | undefined; limit: number; dry_run: boolean },
 ): Promise<Environment[]> {
   const isOld = and(
@@ -188,6 +199,7 @@ export async function deleteReviewEnvironments(
     eq(environments.state, 'stopped'),
     sql`starts_with(${environments.name}, 'review/')`,
     lt(environments.created_at, before),
+    sql`${environments.name} <> all(${sql.param([...(await closedEnvironments(ctx, subject, caller))])}::text[])`,
   )
   const found = await ctx.db.write.select().from(environments).where(isOld).orderBy(asc(environments.created_at), asc(environments.id)).limit(limit)
   if (dry_run || found.length === 0) return found

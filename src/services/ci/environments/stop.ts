@@ -1,6 +1,6 @@
 import { and, eq, inArray, lt, sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { actingAs, actorOf, type SignedIn } from '../../../access/actor.js'
+import { actingAs, actorOf, type Caller, type SignedIn } from '../../../access/actor.js'
 import { getProjectFor, type ProjectSubject } from '../../../access/rules.js'
 import type { Context, PushEvent } from '../../../context.js'
 import { builds, commitStatuses, deployments, environments, mergeRequests, pipelines } from '../../../db/schema/index.js'
@@ -15,6 +15,7 @@ import { getUser } from '../../identity/users.js'
 import { playJob, retryJob } from '../builds/actions.js'
 import { mayRunOnAny } from '../target.js'
 import { auditedEnvironment, type Environment, getEnvironment } from './environments.js'
+import { closedEnvironments, requireDeploys } from './protected.js'
 
 /** Environments that one run looks at. */
 const BATCH = 100
@@ -41,9 +42,17 @@ async function stopJobsOf(ctx: Context, ids: number[]): Promise<Map<number, Stop
   return new Map(rows.map(({ environment, id, ...rest }) => [Number(environment), { id: Number(id), ...rest }]))
 }
 
-/** Those of the environments that the caller may stop: none whose job they may not start (CI-228). */
-export async function stoppableEnvironments(ctx: Context, subject: ProjectSubject, given: Pick<Environment, 'id' | 'state'>[]): Promise<Set<number>> {
-  const going = subject.can('manage_environment') ? given.filter(({ state }) => state !== 'stopped').map(({ id }) => id) : []
+/** Those of the environments that the caller may stop: none whose job they may not start (CI-228), or to which they may not deploy (PE-3). */
+export async function stoppableEnvironments(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: Pick<Caller, 'user'>,
+  given: Pick<Environment, 'id' | 'name' | 'state'>[],
+): Promise<Set<number>> {
+  const closed = await closedEnvironments(ctx, subject, caller)
+  const going = subject.can('manage_environment')
+    ? given.filter(({ name, state }) => state !== 'stopped' && !closed.has(name)).map(({ id }) => id)
+    : []
   if (going.length === 0) return new Set()
   const [jobs, may] = await Promise.all([stopJobsOf(ctx, going), mayRunOnAny(ctx, subject)])
   return new Set(going.filter((id) => isAllowed(subject, may, jobs.get(id))))
@@ -64,6 +73,7 @@ export async function stopEnvironment(
   { force = false } = {},
 ): Promise<Environment> {
   const environment = await getEnvironment(ctx, subject, id)
+  await requireDeploys(ctx, subject, caller, environment.name)
   if (environment.state === 'stopped' || (environment.state === 'stopping' && !force)) return environment
   const job = force ? undefined : (await stopJobsOf(ctx, [id])).get(id)
   if (!isAllowed(subject, await mayRunOnAny(ctx, subject), job)) throw forbidden()

@@ -48,6 +48,7 @@ import {
 import { featuresForm, featuresPage } from './project/features.js'
 import { avatarRemoval, generalForm, generalPage, settingsPage } from './project/general.js'
 import { mergeRulesForm, mergeRulesPage } from './project/merge-requests.js'
+import { protectedEnvironments } from './protected-environments.js'
 import {
   branchProtection,
   branchProtectionChange,
@@ -138,6 +139,7 @@ export const settings: readonly (Page | Form)[] = [
   ...jobTokens,
   ...triggers,
   ...freezePeriods,
+  ...protectedEnvironments,
   ...projectVariables,
   ...groupVariables,
   ...serviceVariables,

@@ -65,11 +65,11 @@ export const environmentsPage = page({
   at: 'P/-/environments',
   access: reads,
   input: z.object({ scope: opt(oneOf(STATES)), search: opt(str()), page: paging.page }),
-  async show({ ctx, subject, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
     const { scope, search } = input
     const { items, total } = await listEnvironments(ctx, subject, { states: scope, search, page: input.page, per_page: PER_PAGE })
     const ids = items.map(({ id }) => id)
-    const [last, stoppable] = await Promise.all([lastDeployments(ctx, subject, ids), stoppableEnvironments(ctx, subject, items)])
+    const [last, stoppable] = await Promise.all([lastDeployments(ctx, subject, ids), stoppableEnvironments(ctx, subject, caller, items)])
     const links = projectLinks(view, fullPathOf(subject.project))
     const tools = (
       <>
@@ -131,11 +131,11 @@ export const environmentPage = page({
   at: 'P/-/environments/:environment_id',
   access: reads,
   input: z.object({ environment_id: rowId(), page: paging.page }),
-  async show({ ctx, subject, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
     const environment = await getEnvironment(ctx, subject, input.environment_id)
     const paged = { page: input.page, per_page: PER_PAGE }
     const { items, total } = await listDeployments(ctx, subject, { environment: environment.name, order_by: 'id', sort: 'desc', ...paged })
-    const stoppable = await stoppableEnvironments(ctx, subject, [environment])
+    const stoppable = await stoppableEnvironments(ctx, subject, caller, [environment])
     return {
       title: `${environment.name} · ${fullPathOf(subject.project)}`,
       body: (

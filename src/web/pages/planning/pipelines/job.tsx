@@ -6,6 +6,7 @@ import type { PipelineState } from '../../../../rules/pipeline-states.js'
 import { cancelJob, eraseJob, type JobAction, playJob, retryJob } from '../../../../services/ci/builds/actions.js'
 import { readTrace } from '../../../../services/ci/builds/chunks.js'
 import { traceOf } from '../../../../services/ci/builds/trace.js'
+import { closedEnvironments } from '../../../../services/ci/environments/protected.js'
 import { type BuildFacts, getJob, type JobRecord } from '../../../../services/ci/jobs.js'
 import { mayRunOn } from '../../../../services/ci/target.js'
 import { type Log, LogLines, readLog, SHOWN_BYTES } from '../../../components/ci/log.js'
@@ -151,12 +152,13 @@ export const jobPage = page({
   at: 'P/-/jobs/:job_id',
   access: reads,
   input: byId,
-  async show({ ctx, subject, input, view }) {
+  async show({ ctx, caller, subject, input, view }) {
     const job = await getJob(ctx, subject, input.job_id)
     const { pipeline, status, build } = job
     // a status of an external server, and a job that triggers a pipeline, stand in their pipeline
     if (!build || build.isBridge) return new Redirect(`${ciAddress(subject, `pipelines/${pipeline.id}`)}#job_${status.id}`)
-    const mayRun = await mayRunOn(ctx, subject, pipeline)
+    const closed = build.environment && (await closedEnvironments(ctx, subject, caller)).has(build.environment.name)
+    const mayRun = !closed && (await mayRunOn(ctx, subject, pipeline))
     const from = Math.max(0, build.trace_size - SHOWN_BYTES)
     const log = build.trace_size > 0 ? await readLog(ctx.cpu.slices, await readTrace(ctx, status.id, from, build.trace_size), from > 0) : null
     return {
@@ -201,7 +203,7 @@ const jobForm = (action: JobAction, change: Change, notice: string) =>
 
 /** What is done with a job (CI-120 to CI-123). */
 export const jobForms = [
-  jobForm('cancel', (ctx, subject, _, id) => cancelJob(ctx, subject, id), 'The job is canceled.'),
+  jobForm('cancel', cancelJob, 'The job is canceled.'),
   jobForm('retry', retryJob, 'The job is tried again.'),
   jobForm('play', (ctx, subject, caller, id) => playJob(ctx, subject, caller, id, []), 'The job is started.'),
   jobForm('erase', eraseJob, 'The log is erased.'),

@@ -23,7 +23,7 @@ interface ActionsProps {
   view: PageView
   subject: ProjectSubject
   job: JobRecord
-  /** Whether the reader may run jobs of its branch or tag (CI-228). */
+  /** Whether the reader may run jobs of its branch or tag (CI-228), and deploy to its environment (PE-3). */
   mayRun: boolean
   /** Leads back to the pipeline, whose page has the button. */
   inPipeline?: boolean

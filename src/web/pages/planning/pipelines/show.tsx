@@ -3,6 +3,7 @@ import { fullPathOf, onProjectSignedIn, type ProjectSubject } from '../../../../
 import { rowId } from '../../../../http/params.js'
 import { downstreamOf, type LinkedPipeline, upstreamOf } from '../../../../services/ci/bridges/list.js'
 import { retryPipeline } from '../../../../services/ci/builds/actions.js'
+import { closedEnvironments } from '../../../../services/ci/environments/protected.js'
 import { type BuildFacts, type JobRecord, listPipelineJobs } from '../../../../services/ci/jobs.js'
 import { type PipelineRequest, requestsOfPipelines } from '../../../../services/ci/merge-requests/of-pipelines.js'
 import { cancelPipeline, getPipeline, type PipelineRecord } from '../../../../services/ci/pipelines.js'
@@ -128,18 +129,24 @@ interface PipelineProps {
   total: number
   /** Whether the reader may run jobs of its branch or tag. */
   mayRun: boolean
+  /** Environments to which the reader may not deploy. */
+  closed: ReadonlySet<string>
   upstream: LinkedPipeline | null
   /** The merge request that it is for. */
   request: PipelineRequest | undefined
   downstream: Map<number, LinkedPipeline>
 }
 
-function Pipeline({ view, subject, pipeline, jobs, total, mayRun, upstream, request, downstream }: PipelineProps) {
+function Pipeline({ view, subject, pipeline, jobs, total, mayRun, closed, upstream, request, downstream }: PipelineProps) {
   const { id, status } = pipeline
   const links = projectLinks(view, fullPathOf(subject.project))
   const at = ciAddress(subject, `pipelines/${id}`)
   const canRetry =
-    mayRun && subject.can('update_build') && jobs.some(({ build, status: { status } }) => build && (status === 'failed' || status === 'canceled'))
+    mayRun &&
+    subject.can('update_build') &&
+    jobs.some(
+      ({ build, status: { status } }) => build && (status === 'failed' || status === 'canceled') && !closed.has(build.environment?.name ?? ''),
+    )
   const canCancel =
     (mayRun || pipeline.source === 'external') && subject.can('cancel_pipeline') && jobs.some(({ status: { status } }) => MOVES.includes(status))
   const commitLink = (sha: string) => (
@@ -199,7 +206,14 @@ function Pipeline({ view, subject, pipeline, jobs, total, mayRun, upstream, requ
               <PagePart>
                 <Rows empty="">
                   {stage.jobs.map((job) => (
-                    <JobRow key={job.status.id} view={view} subject={subject} job={job} mayRun={mayRun} downstream={downstream.get(job.status.id)} />
+                    <JobRow
+                      key={job.status.id}
+                      view={view}
+                      subject={subject}
+                      job={job}
+                      mayRun={mayRun && !closed.has(job.build?.environment?.name ?? '')}
+                      downstream={downstream.get(job.status.id)}
+                    />
                   ))}
                 </Rows>
               </PagePart>
@@ -224,7 +238,11 @@ export const pipelinePage = page({
       requestsOfPipelines(ctx, caller, [input.pipeline_id]),
     ])
     const bridges = items.flatMap(({ status, build }) => (build?.isBridge ? [status.id] : []))
-    const [downstream, mayRun] = await Promise.all([downstreamOf(ctx, caller, bridges), mayRunOn(ctx, subject, pipeline)])
+    const [downstream, mayRun, closed] = await Promise.all([
+      downstreamOf(ctx, caller, bridges),
+      mayRunOn(ctx, subject, pipeline),
+      closedEnvironments(ctx, subject, caller),
+    ])
     return {
       title: `Pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
       body: (
@@ -236,6 +254,7 @@ export const pipelinePage = page({
             jobs={items}
             total={total}
             mayRun={mayRun}
+            closed={closed}
             upstream={upstream}
             request={requests.get(pipeline.id)}
             downstream={downstream}
