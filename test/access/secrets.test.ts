@@ -24,6 +24,7 @@ beforeAll(async () => {
   for (const { path } of [project, group]) {
     await create(`${path}/variables`, { key: 'KEY', value: `value in ${path}` })
     shown[`variable of ${path}`] = `value in ${path}`
+    shown[`registration token of ${path}`] = (await create(`${path}/runners/reset_registration_token`, {})).token
     hidden[`deploy token of ${path}`] = (await create(`${path}/deploy_tokens`, { name: 'x', scopes: ['read_repository'] })).token
     await create(`${path}/hooks`, { url: 'http://someone:pass-in-the-url@example.com/', token: 'token-of-a-hook' })
   }

@@ -63,6 +63,7 @@ export const GroupDetails = z
   .strictObject({
     ...common,
     shared_with_groups: z.array(GroupShare),
+    runners_token: z.string().optional(),
     projects: z.array(Project).optional(),
     shared_projects: z.array(Project).optional(),
   })

@@ -119,6 +119,7 @@ export const Project = z
     printing_merge_request_link_enabled: z.boolean(),
     resolve_outdated_diff_discussions: z.boolean(),
     ci_config_path: z.string().nullable(),
+    runners_token: z.string().optional(),
     build_timeout: z.int(),
     build_git_strategy: z.enum(GIT_STRATEGIES),
     ci_default_git_depth: z.int(),

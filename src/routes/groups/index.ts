@@ -81,7 +81,7 @@ export const groups = [
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
       if (subject.group.marked_for_deletion_at && !input.include_pending_delete) throw notFound('Group')
-      return details(ctx, caller, subject.group, view, input)
+      return details(ctx, caller, subject, view, input)
     },
   }),
 ]

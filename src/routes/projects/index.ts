@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { actorOf, type SignedIn } from '../../access/actor.js'
+import { actorOf, type Caller, type SignedIn } from '../../access/actor.js'
+import { canProject } from '../../access/can.js'
 import { admin, anyone, onProjectOrDeleted, onProjectOrDeletedSignedIn, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
@@ -13,6 +14,7 @@ import type { View } from '../../http/view.js'
 import { GIT_STRATEGIES, PAGES_LEVELS } from '../../rules/project-settings.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITIES } from '../../rules/visibility.js'
+import { runnersTokenFor } from '../../services/ci/runners/runners.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { getUser, getUserNamed } from '../../services/identity/users.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
@@ -118,10 +120,16 @@ const settable = {
 }
 const changes = needsOneOf(z.object(settable), ...(Object.keys(settable) as (keyof typeof settable)[]))
 
-async function create(ctx: Context, caller: SignedIn, input: NewProject, view: View) {
-  const id = await createProject(ctx, caller, input)
-  return presentProject(await loadProject(ctx, caller.user, id), view)
+/** The answer of a single view and of what makes and changes a project, with the token for runners for those who register them (CI-332). */
+async function shownTo(ctx: Context, caller: Caller, id: number, view: View, show: { statistics?: boolean | undefined } = {}) {
+  const record = await loadProject(ctx, caller.user, id)
+  const shown = presentProject(record, view, show)
+  if (!caller.user || !canProject({ ...record, user: caller.user }, 'manage_runners')) return shown
+  return Object.assign(shown, { runners_token: await runnersTokenFor(ctx, caller, { group_id: null, project_id: id }) })
 }
+
+const create = async (ctx: Context, caller: SignedIn, input: NewProject, view: View) =>
+  shownTo(ctx, caller, await createProject(ctx, caller, input), view)
 
 const switches = (action: 'archive' | 'unarchive') =>
   endpoint({
@@ -226,6 +234,7 @@ export const projects = [
       if (marked_for_deletion_at && !input.include_pending_delete) throw notFound('Project')
       const attributes = await attributesFor(ctx, caller, input, 'project', [id])
       const shown = withAttributes(presentProject(await completeProject(ctx, caller.user, subject.project), view, input), attributes?.get(id))
+      const shown = withAttributes(await shownTo(ctx, caller, id, view, input), attributes?.get(id))
       return input.license ? withLicense(shown, await licenseOf(ctx, subject)) : shown
     },
   }),
@@ -261,7 +270,7 @@ export const projects = [
     output: Project,
     async handler({ ctx, caller, subject, input, view }) {
       await updateProject(ctx, caller, subject, input)
-      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
+      return shownTo(ctx, caller, subject.project.id, view)
     },
   }),
   endpoint({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { ciOf } from '../../support/ci.js'
-import { aGroup, anAdmin, aProject, aUser, type Credentialed } from '../../support/factories.js'
+import { aGroup, anAdmin, aProject, aToken, aUser, type Credentialed, setSettings, unique } from '../../support/factories.js'
 
 const t = testApp()
 const send = (method: 'post' | 'delete', path: string, body: object) => t.api(method, path).send(body)
@@ -33,6 +33,52 @@ describe('registration', () => {
       await Promise.all([1, 2, 3].map(() => t.api('post', `${at}/reset_registration_token`, admin).expect(201)))
       await send('post', '/runners', { token }).expect(403)
     }
+  })
+
+  it('by the `runners_token` that those read who register runners there, with scope api alone (CI-332)', async () => {
+    const [owner, maintainer, developer] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const group = await aGroup(t.ctx, { creator: owner })
+    const made = (
+      await t
+        .api('post', '/projects', owner)
+        .send({ name: `made ${unique()}`, namespace_id: group.id })
+        .expect(201)
+    ).body
+    const project = `/projects/${made.id}`
+    for (const [user, access_level] of [
+      [maintainer, 40],
+      [developer, 30],
+    ] as const)
+      await t.api('post', `${project}/members`, owner).send({ user_id: user.id, access_level }).expect(201)
+    const read = async (path: string, who: Credentialed) => (await t.api('get', path, who).expect(200)).body
+    for (const [path, kind, who] of [
+      [project, 'project_type', maintainer],
+      [group.path, 'group_type', owner],
+    ] as const) {
+      const { runners_token: token } = await read(path, who)
+      expect(token).toMatch(/^.{20,}$/)
+      expect((await read(path, who)).runners_token).toBe(token)
+      const { body } = await send('post', '/runners', { token }).expect(201)
+      expect(await read(`/runners/${body.id}`, await anAdmin(t.ctx))).toMatchObject({ runner_type: kind })
+      const { token: next } = (await t.api('post', `${path}/runners/reset_registration_token`, who).expect(201)).body
+      expect((await t.api('put', path, owner).send({ description: 'x' }).expect(200)).body.runners_token).toBe(next)
+      const reader = { token: await aToken(t.ctx, owner, ['read_api']) }
+      expect(await read(path, reader)).not.toHaveProperty('runners_token')
+    }
+    expect(made.runners_token).toMatch(/^.{20,}$/)
+    expect(await read(project, developer)).not.toHaveProperty('runners_token')
+    await t.api('post', `${group.path}/members`, owner).send({ user_id: maintainer.id, access_level: 40 }).expect(201)
+    expect(await read(group.path, maintainer)).not.toHaveProperty('runners_token')
+    for (const list of [`/projects?membership=true`, '/groups', `${group.path}/projects`])
+      for (const each of await read(list, owner)) expect(each).not.toHaveProperty('runners_token')
+    for (const each of (await read(group.path, owner)).projects) expect(each).not.toHaveProperty('runners_token')
+    // nothing is written while the service is read-only
+    const fresh = await aProject(t.ctx, { creator: owner })
+    await setSettings(t.ctx, { maintenance_mode: true })
+    expect(await read(fresh.path, owner)).not.toHaveProperty('runners_token')
+    expect((await read(project, maintainer)).runners_token).toBeDefined()
+    await setSettings(t.ctx, {})
+    expect(await read(fresh.path, owner)).toHaveProperty('runners_token')
   })
 
   it('refuses what no runner may be (CI-110)', async () => {

@@ -1,5 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../access/actor.js'
 import { countBadToken } from '../../../access/authenticate.js'
+import { showsSecrets } from '../../../access/scopes.js'
 import type { Context } from '../../../context.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { type RUNNER_KINDS, type RunnerInfo, registrationTokens, runnerProjects, runners } from '../../../db/schema/index.js'
@@ -7,6 +9,8 @@ import { statement } from '../../../db/statement.js'
 import { Failure, invalidRecord } from '../../../failures.js'
 import { digestOf, newSecret } from '../../../lib/crypto/secret.js'
 import { createdNow } from '../../core/created-now.js'
+import { readOnlyNow } from '../../core/maintenance.js'
+import { unsealed } from '../../core/unsealed.js'
 
 export type Runner = typeof runners.$inferSelect
 export type RunnerKind = (typeof RUNNER_KINDS)[number]
@@ -136,6 +140,37 @@ export async function resetRegistrationToken(ctx: Context, source: Pick<RunnerSc
     values (${source.group_id}, ${source.project_id}, ${values.digest}, ${values.sealed})
     on conflict (coalesce(group_id, 0), coalesce(project_id, 0)) do update set digest = excluded.digest, sealed = excluded.sealed`)
   return token
+}
+
+const selectRegistrationToken = statement('registration token', (db) =>
+  db
+    .select({ sealed: registrationTokens.sealed })
+    .from(registrationTokens)
+    .where(
+      sql`coalesce(${registrationTokens.group_id}, 0) = ${sql.placeholder('group')} and coalesce(${registrationTokens.project_id}, 0) = ${sql.placeholder('project')}`,
+    ),
+)
+
+/**
+ * The registration token of a project or group, as its answers have it for those who register runners there (CI-332). It
+ * is made when it is asked for first, unless the service is read-only; undefined for tokens that may not read secrets.
+ */
+export async function runnersTokenFor(
+  ctx: Context,
+  { token }: Pick<SignedIn, 'token'>,
+  source: Pick<RunnerScope, 'group_id' | 'project_id'>,
+): Promise<string | undefined> {
+  if (!showsSecrets(token.scopes)) return undefined
+  const read = async () => {
+    const [found] = await selectRegistrationToken(ctx.db, null).execute({ group: source.group_id ?? 0, project: source.project_id ?? 0 })
+    return found && unsealed(ctx, found.sealed, registrationPurpose(source))
+  }
+  const found = await read()
+  if (found !== undefined || (await readOnlyNow(ctx)) !== null) return found ?? undefined
+  const made = newSecret(ctx.random)
+  const values = { ...source, digest: digestOf(made), sealed: ctx.encryption.seal(made, registrationPurpose(source)) }
+  const inserted = await ctx.db.write.insert(registrationTokens).values(values).onConflictDoNothing().returning({ id: registrationTokens.id })
+  return inserted.length > 0 ? made : ((await read()) ?? undefined)
 }
 
 /** Whom a registration token lets a runner serve; 403 if it is none, and guesses are counted (SEC-26). */
