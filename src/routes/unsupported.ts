@@ -34,6 +34,9 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
     of: ['POST /groups', 'PUT /groups/:id'],
     parameters: {
       membership_lock: ['false'],
+      wiki_access_level: ['disabled'],
+      enabled_git_access_protocol: ['all'],
+      prevent_sharing_groups_outside_hierarchy: ['false'],
       prevent_forking_outside_group: ['false'],
       ip_restriction_ranges: [],
       shared_runners_setting: ['enabled'],

@@ -198,7 +198,7 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
   protected_environments: { isLater: true },
   // groups are elsewhere; an environment to which nobody may deploy is one that administrators deploy to
   deploy_access_levels: {
-    where: `t.group_id is null and exists (select from protected_environments e where e.id = t.protected_environment_id and e.project_id = $)`,
+    where: `t.namespace_id is null and exists (select from protected_environments e where e.id = t.protected_environment_id and e.project_id = $)`,
     refers: { protected_environment_id: ['protected_environments', 'row'], user_id: ['users', 'row'] },
     isLater: true,
   },

@@ -33,6 +33,8 @@ export const namespaces = pgTable(
       .default('owner'),
     /** Null: as the settings say (GR-52). */
     default_branch_protection: integer(),
+    /** Of new projects in it and below; null: as the group above has it (GR-83). */
+    default_branch: text(),
     /** Whether no mail is sent about what happens in it and below (GR-53). */
     emails_disabled: boolean().notNull().default(false),
     /** Whether a mention of the group reaches none of its members (GR-54). */

@@ -93,6 +93,7 @@ export const Project = z
     operations_access_level: Feature,
     analytics_access_level: Feature,
     container_registry_enabled: z.boolean(),
+    container_registry_access_level: z.enum(['disabled', 'enabled']),
     packages_enabled: z.boolean(),
     pages_access_level: z.enum(PAGES_LEVELS),
     can_create_merge_request_in: z.boolean(),
@@ -139,6 +140,7 @@ export const Project = z
     issue_branch_template: z.string().nullable(),
     suggestion_commit_message: z.string().nullable(),
     emails_disabled: z.boolean(),
+    emails_enabled: z.boolean(),
     shared_with_groups: z.array(
       z.strictObject({
         group_id: z.int(),
@@ -305,6 +307,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     operations_access_level: featureName(project.operations_access_level),
     analytics_access_level: featureName(project.analytics_access_level),
     container_registry_enabled: project.container_registry_enabled,
+    container_registry_access_level: project.container_registry_enabled ? ('enabled' as const) : ('disabled' as const),
     packages_enabled: project.packages_enabled ?? true,
     pages_access_level: project.pages_access_level ?? ('disabled' as const),
     can_create_merge_request_in: canProject({ ...standing, project }, 'propose_merge_request'),
@@ -351,6 +354,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     issue_branch_template: project.issue_branch_template,
     suggestion_commit_message: project.suggestion_commit_message,
     emails_disabled: project.emails_disabled,
+    emails_enabled: !project.emails_disabled,
     shared_with_groups: shares ?? [],
     permissions: view.viewer ? { project_access: access(direct, record.notified), group_access: access(group, record.group_notified) } : undefined,
     statistics:

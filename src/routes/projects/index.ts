@@ -52,6 +52,7 @@ const attributes = {
   operations_access_level: feature(),
   analytics_access_level: feature(),
   container_registry_enabled: opt(bool()),
+  container_registry_access_level: opt(oneOf(['disabled', 'enabled'])),
   lfs_enabled: opt(bool()),
   shared_runners_enabled: opt(bool()),
   public_jobs: opt(bool()),
@@ -84,6 +85,7 @@ const attributes = {
   issue_branch_template: opt(clearable()),
   suggestion_commit_message: opt(clearable()),
   emails_disabled: opt(bool()),
+  emails_enabled: opt(bool()),
   avatar: opt(clearableFile()),
 }
 

@@ -129,6 +129,9 @@ export const PLACES: Record<string, string> = {
   subgroup_creation_level: 'Who may create subgroups: `owner` or `maintainer`.',
   default_branch_protection:
     'Protection of the first branch of its projects: 0 none, 1 developers may push, 2 only maintainers may push and merge, 3 developers may merge. As the settings say unless given.',
+  emails_enabled: 'The opposite of `emails_disabled`, which counts if both are given.',
+  container_registry_access_level: 'Whether images are pushed and pulled; it counts before `container_registry_enabled`.',
+  'Groups: default_branch': 'The default branch of new projects in the group and below it.',
   emails_disabled: 'Whether no mail is sent about what happens in it.',
   mentions_disabled: 'Whether a mention of the group reaches none of its members.',
   auto_devops_enabled: 'Kept and shown only.',

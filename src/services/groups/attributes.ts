@@ -5,6 +5,7 @@ import type { Transaction } from '../../db/client.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { MAX_GROUP_DESCRIPTION } from '../../rules/descriptions.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../../rules/path.js'
+import { branchNameFault } from '../../rules/refs/branch-name.js'
 import { type Visibility, visibilityName } from '../../rules/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
 import { imageFaults } from '../identity/avatars.js'
@@ -22,7 +23,11 @@ export interface GroupAttributes {
   project_creation_level?: Namespace['project_creation_level'] | undefined
   subgroup_creation_level?: Namespace['subgroup_creation_level'] | undefined
   default_branch_protection?: number | undefined
+  /** Of new projects; null or blank: as the group above has it (GR-83). */
+  default_branch?: string | null | undefined
   emails_disabled?: boolean | undefined
+  /** The opposite, as later versions call it. */
+  emails_enabled?: boolean | undefined
   mentions_disabled?: boolean | undefined
   auto_devops_enabled?: boolean | undefined
   require_two_factor_authentication?: boolean | undefined
@@ -45,9 +50,12 @@ const SETTINGS = [
   'two_factor_grace_period',
 ] as const
 
-/** The given attributes that are columns of the same name and need no check. */
-export const settingsOf = (given: GroupAttributes): Partial<Pick<Namespace, (typeof SETTINGS)[number]>> =>
-  Object.fromEntries(SETTINGS.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])))
+/** The given attributes that are settings, as columns. */
+export const settingsOf = (given: GroupAttributes): Partial<Pick<Namespace, (typeof SETTINGS)[number] | 'default_branch'>> => ({
+  ...(given.emails_enabled !== undefined && { emails_disabled: !given.emails_enabled }),
+  ...Object.fromEntries(SETTINGS.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]]))),
+  ...(given.default_branch !== undefined && { default_branch: given.default_branch || null }),
+})
 
 /** What the attributes of a group are checked against; `self` is null for a new group. */
 export interface GroupContext {
@@ -66,7 +74,7 @@ export const TAKEN = 'has already been taken'
 export async function groupFaults(
   tx: Transaction,
   { user, settings, parent, self }: GroupContext,
-  { name, path, description, avatar, level }: GroupAttributes & { level?: number | undefined },
+  { name, path, description, default_branch, avatar, level }: GroupAttributes & { level?: number | undefined },
 ): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
@@ -89,6 +97,7 @@ export async function groupFaults(
       add('visibility_level', `${word} is not allowed since the parent group has a ${visibilityName(parent.visibility)} visibility.`)
     if (self) add('visibility_level', ...(await contentFaults(tx, self, level)))
   }
+  if (default_branch && branchNameFault(default_branch)) add('default_branch', 'is invalid')
   if (avatar) add('avatar', ...imageFaults(avatar.data))
   return faults
 }

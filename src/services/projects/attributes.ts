@@ -31,6 +31,7 @@ export interface ProjectAttributes {
   operations_access_level?: FeatureLevel | undefined
   analytics_access_level?: FeatureLevel | undefined
   container_registry_enabled?: boolean | undefined
+  container_registry_access_level?: 'disabled' | 'enabled' | undefined
   lfs_enabled?: boolean | undefined
   shared_runners_enabled?: boolean | undefined
   public_jobs?: boolean | undefined
@@ -63,6 +64,8 @@ export interface ProjectAttributes {
   issue_branch_template?: string | null | undefined
   suggestion_commit_message?: string | null | undefined
   emails_disabled?: boolean | undefined
+  /** The opposite, as later versions call it. */
+  emails_enabled?: boolean | undefined
   /** Null removes the avatar. */
   avatar?: { data: Buffer } | null | undefined
 }
@@ -103,6 +106,7 @@ const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets'] as const
 /** The columns of the given attributes. `*_access_level` takes precedence over `*_enabled`. */
 export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$inferInsert> {
   const columns: Record<string, unknown> = {}
+  if (given.emails_enabled !== undefined) columns['emails_disabled'] = !given.emails_enabled
   for (const name of SAME_NAME) if (given[name] !== undefined) columns[name] = given[name]
   const set = (feature: string, enabled: boolean | undefined, level: FeatureLevel | undefined) => {
     if (level !== undefined) columns[`${feature}_access_level`] = FEATURE_LEVEL[level]
@@ -113,6 +117,8 @@ export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$in
   for (const feature of ['repository', 'forking', 'operations', 'analytics'] as const) set(feature, undefined, given[`${feature}_access_level`])
   if (given.build_coverage_regex !== undefined) columns['build_coverage_regex'] = given.build_coverage_regex || null
   if (given.auto_cancel_pending_pipelines !== undefined) columns['auto_cancel_pending_pipelines'] = given.auto_cancel_pending_pipelines === 'enabled'
+  const registry = given.container_registry_access_level
+  if (registry !== undefined) columns['container_registry_enabled'] = registry === 'enabled'
   const jobs = given.public_jobs ?? given.public_builds
   if (jobs !== undefined) columns['public_jobs'] = jobs
   const tags = given.tag_list ?? given.topics

@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto'
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { type ActorUser, isOutsider, type SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
 import { getGroupFor, getProjectFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
-import { members, namespaces, projects } from '../../db/schema/index.js'
+import { members, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/unique-violation.js'
 import { Failure, invalidRecord, nullOnFailure } from '../../failures.js'
@@ -51,7 +51,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
     target,
     path: given.path || pathFromName(given.name ?? ''),
     name: given.name || (given.path ?? ''),
-    branch: given.default_branch || (template?.default_branch ?? ctx.config.defaultBranch),
+    branch: given.default_branch || (template?.default_branch ?? (await groupBranch(ctx, target)) ?? ctx.config.defaultBranch),
     storage: pickStorage(ctx, settings),
     importUrl: given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme),
     template: template?.id ?? null,
@@ -73,6 +73,19 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   }
   if (given.initialize_with_readme) await commitReadme(ctx, caller, id, planned)
   return id
+}
+
+/** The `default_branch` of the group, or of the nearest one above it that has one (GR-83). */
+async function groupBranch({ db }: Context, { id, personal }: ProjectNamespace): Promise<string | null> {
+  if (personal) return null
+  const [found] = await db.write
+    .select({ branch: namespaces.default_branch })
+    .from(namespaces)
+    .innerJoin(namespaceAncestry, eq(namespaceAncestry.ancestor_id, namespaces.id))
+    .where(and(eq(namespaceAncestry.descendant_id, id), isNotNull(namespaces.default_branch)))
+    .orderBy(desc(sql`length(${namespaces.full_path})`))
+    .limit(1)
+  return found?.branch ?? null
 }
 
 /** A project to be created, with defaults filled in. */

@@ -12,7 +12,9 @@ const DEFAULTS = {
   project_creation_level: 'maintainer',
   subgroup_creation_level: 'owner',
   default_branch_protection: 2,
+  default_branch: null,
   emails_disabled: false,
+  emails_enabled: true,
   mentions_disabled: false,
   auto_devops_enabled: false,
   require_two_factor_authentication: false,
@@ -94,6 +96,48 @@ describe('attributes of groups', () => {
       return (await t.api('post', `${project.path}/repository/commits`, developer).send({ branch: 'main', commit_message: 'x', actions })).status
     }
     expect([await commit(1), await commit(2), await commit(3)]).toEqual([201, 400, 400])
+  })
+})
+
+describe('default_branch (GR-83)', () => {
+  it('is that of new projects in the group and below it, unless a nearer one has another', async () => {
+    const owner = await aUser(t.ctx)
+    const group = (
+      await t
+        .api('post', '/groups', owner)
+        .send({ name: 'Top', path: `top${unique()}`, default_branch: 'trunk' })
+        .expect(201)
+    ).body
+    expect(group.default_branch).toBe('trunk')
+    const sub = await aGroup(t.ctx, { creator: owner, parent_id: group.id })
+    const branchOf = async (namespace_id: number, more = {}) => {
+      const given = { name: `p${unique()}`, namespace_id, initialize_with_readme: true, ...more }
+      return (await t.api('post', '/projects', owner).send(given).expect(201)).body.default_branch
+    }
+    expect([await branchOf(group.id), await branchOf(sub.id), await branchOf(sub.id, { default_branch: 'own' })]).toEqual(['trunk', 'trunk', 'own'])
+    await t.api('put', sub.path, owner).send({ default_branch: 'near' }).expect(200)
+    expect(await branchOf(sub.id)).toBe('near')
+    const { body } = await t.api('put', sub.path, owner).send({ default_branch: 'a..b' }).expect(400)
+    expect(body).toEqual({ message: { default_branch: ['is invalid'] } })
+    await t
+      .api('post', '/groups', owner)
+      .send({ name: 'Bad', path: `bad${unique()}`, default_branch: '-x' })
+      .expect(400)
+    expect((await t.api('put', sub.path, owner).send({ default_branch: '' }).expect(200)).body.default_branch).toBeNull()
+    expect(await branchOf(sub.id)).toBe('trunk')
+    const { body: own } = await t
+      .api('post', '/projects', owner)
+      .send({ name: `p${unique()}`, initialize_with_readme: true })
+      .expect(201)
+    expect(own.default_branch).toBe('main')
+  })
+
+  it('and emails_enabled are set as later versions call them', async () => {
+    const group = await aGroup(t.ctx)
+    const put = async (given: object) => (await t.api('put', group.path, group.creator).send(given).expect(200)).body
+    expect(await put({ emails_enabled: false })).toMatchObject({ emails_disabled: true, emails_enabled: false })
+    expect(await put({ emails_enabled: true, emails_disabled: true })).toMatchObject({ emails_disabled: true })
+    await t.api('put', group.path, group.creator).send({ wiki_access_level: 'enabled' }).expect(400, { error: 'wiki_access_level is not supported' })
   })
 })
 

@@ -210,4 +210,15 @@ describe('fields of projects', () => {
     const failed = (await get(project, '/jobs')).filter(({ status }: { status: string }) => status === 'failed')
     expect(failed).toMatchObject([{ name: 'deploy', failure_reason: 'forward_deployment_failure' }])
   })
+
+  it('container_registry_access_level is the switch of the registry, emails_enabled that of mails (PR-81)', async () => {
+    const project = await aProject(t.ctx)
+    const shown = async (given: object) => (await set(project, given)).body
+    const off = { container_registry_access_level: 'disabled', container_registry_enabled: false }
+    expect(await shown({ container_registry_access_level: 'disabled', container_registry_enabled: true })).toMatchObject(off)
+    expect(await shown({ container_registry_access_level: 'enabled' })).toMatchObject({ container_registry_enabled: true })
+    await put(project, { container_registry_access_level: 'private' }).expect(400)
+    expect(await shown({ emails_enabled: false })).toMatchObject({ emails_disabled: true, emails_enabled: false })
+    expect(await shown({ emails_enabled: true })).toMatchObject({ emails_disabled: false, emails_enabled: true })
+  })
 })

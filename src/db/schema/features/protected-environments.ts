@@ -28,13 +28,14 @@ export const deployAccessLevels = pgTable(
       .references(() => protectedEnvironments.id, { onDelete: 'cascade' }),
     access_level: integer(),
     user_id: ref().references(() => users.id, { onDelete: 'cascade' }),
-    group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    /** A group. */
+    namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
     /** Of a group: 0 its own members, 1 also those of the groups above it. */
     group_inheritance_type: integer().notNull().default(0),
   },
   (t) => [
     index('deploy_access_levels_protected_environment_id_idx').on(t.protected_environment_id, t.id),
     index('deploy_access_levels_user_id_idx').on(t.user_id),
-    index('deploy_access_levels_group_id_idx').on(t.group_id),
+    index('deploy_access_levels_namespace_id_idx').on(t.namespace_id),
   ],
 )

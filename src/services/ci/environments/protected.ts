@@ -25,7 +25,8 @@ import { createdNow } from '../../core/created-now.js'
 import { lockName } from '../../core/lock-name.js'
 import { type Page, type Paging, pageFrom } from '../../core/page.js'
 
-type Level = typeof deployAccessLevels.$inferSelect
+type Row = typeof deployAccessLevels.$inferSelect
+type Level = Omit<Row, 'namespace_id'> & { group_id: number | null }
 
 /** A protected environment with those who may deploy to it, the oldest of them first. */
 export interface ProtectedEnvironment {
@@ -51,8 +52,8 @@ const MAX_LEVELS = 50
 const levelsOf = qualified(sql<
   ProtectedEnvironment['levels']
 >`(select coalesce(json_agg(json_build_object('id', l.id, 'protected_environment_id', l.protected_environment_id,
-    'access_level', l.access_level, 'user_id', l.user_id, 'group_id', l.group_id, 'group_inheritance_type', l.group_inheritance_type,
-    'user_name', (select u.name from ${users} u where u.id = l.user_id), 'group_name', (select g.name from ${namespaces} g where g.id = l.group_id)) order by l.id), '[]')
+    'access_level', l.access_level, 'user_id', l.user_id, 'group_id', l.namespace_id, 'group_inheritance_type', l.group_inheritance_type,
+    'user_name', (select u.name from ${users} u where u.id = l.user_id), 'group_name', (select g.name from ${namespaces} g where g.id = l.namespace_id)) order by l.id), '[]')
   from ${deployAccessLevels} l where l.protected_environment_id = ${protectedEnvironments.id})`)
 
 const query = (db: ReadDatabase) =>
@@ -85,8 +86,8 @@ export async function getProtectedEnvironment(ctx: Context, { project }: Project
 /** SQL condition: the user, who has this level on the project, is one of those who may deploy to a protected environment (PE-1). */
 const mayDeploy = (environment: SQLWrapper, user: SQLWrapper, level: SQLWrapper): SQL => sql`exists (select from ${deployAccessLevels} d
   where d.protected_environment_id = ${environment} and (d.user_id = ${user} or d.access_level <= ${level}
-    or exists (select from ${members} m where m.user_id = ${user} and ${membershipCounts} and (m.namespace_id = d.group_id
-      or d.group_inheritance_type = 1 and m.namespace_id in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = d.group_id)))))`
+    or exists (select from ${members} m where m.user_id = ${user} and ${membershipCounts} and (m.namespace_id = d.namespace_id
+      or d.group_inheritance_type = 1 and m.namespace_id in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = d.namespace_id)))))`
 
 /** SQL condition: the environment of a job with this definition is protected from the user whose job it is (PE-4). */
 export const isClosedTo = (project: SQLWrapper, definition: SQLWrapper, user: SQLWrapper): SQL<boolean> => sql<boolean>`exists (
@@ -152,7 +153,10 @@ async function checkPeople(tx: Transaction, { project }: ProjectSubject, levels:
 /** Stores who may deploy, and reads them back; none or too many are refused. */
 async function store(tx: Transaction, subject: ProjectSubject, id: number, added: NewLevel[]): Promise<ProtectedEnvironment> {
   await checkPeople(tx, subject, added)
-  if (added.length > 0) await tx.insert(deployAccessLevels).values(added.map((each) => ({ ...each, protected_environment_id: id })))
+  if (added.length > 0)
+    await tx
+      .insert(deployAccessLevels)
+      .values(added.map(({ group_id: namespace_id, ...each }) => ({ ...each, namespace_id, protected_environment_id: id })))
   const stored = onlyRow(await query(tx).where(eq(protectedEnvironments.id, id)))
   if (stored.levels.length === 0) throw faulty(["Deploy access levels can't be blank"])
   if (stored.levels.length > MAX_LEVELS) throw faulty([`Deploy access levels are too many (maximum is ${MAX_LEVELS})`])

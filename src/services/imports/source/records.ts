@@ -62,6 +62,7 @@ export interface GroupRecord {
     project_creation_level?: ProjectCreationLevel
     subgroup_creation_level?: SubgroupCreationLevel
     default_branch_protection?: number
+    default_branch?: string
     emails_disabled?: boolean
     mentions_disabled?: boolean
     auto_devops_enabled?: boolean

@@ -4,6 +4,7 @@ import { compilePattern } from '../../../rules/ci/regex.js'
 import { PROJECT_CREATION_LEVELS, SUBGROUP_CREATION_LEVELS } from '../../../rules/creation-levels.js'
 import { isFilepath } from '../../../rules/path.js'
 import { GIT_STRATEGIES, MAX_BUILD_TIMEOUT_S, MAX_GIT_DEPTH, MIN_BUILD_TIMEOUT_S } from '../../../rules/project-settings.js'
+import { branchNameFault } from '../../../rules/refs/branch-name.js'
 import { SQUASH_OPTIONS } from '../../../rules/squash.js'
 import type { Dialect, Scope } from './dialect.js'
 import type { FeatureSwitch, NoteRecord } from './records.js'
@@ -96,6 +97,12 @@ const group = z
     project_creation_level: z.enum(PROJECT_CREATION_LEVELS).optional().catch(undefined),
     subgroup_creation_level: z.enum(SUBGROUP_CREATION_LEVELS).optional().catch(undefined),
     default_branch_protection: z.int().min(0).max(3).optional().catch(undefined),
+    default_branch: z
+      .string()
+      .max(255)
+      .refine((name) => branchNameFault(name) === null)
+      .optional()
+      .catch(undefined),
     emails_disabled: maybeFlag,
     mentions_disabled: maybeFlag,
     auto_devops_enabled: maybeFlag,

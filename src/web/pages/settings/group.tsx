@@ -160,6 +160,7 @@ const permissions = z.object({
     project_creation_level: opt(oneOf([...PROJECT_CREATION_LEVELS])),
     subgroup_creation_level: opt(oneOf([...SUBGROUP_CREATION_LEVELS])),
     default_branch_protection: opt(int({ min: 0, max: 3 })),
+    default_branch: text(),
     request_access_enabled: unchecked(),
     share_with_group_lock: unchecked(),
     lfs_enabled: unchecked(),
@@ -197,6 +198,12 @@ export const permissionsPage = page({
               value={group.default_branch_protection === null ? '' : String(group.default_branch_protection)}
               choices={group.default_branch_protection === null ? PROTECTIONS : PROTECTIONS.slice(1)}
             />
+            <Field
+              {...f.default_branch}
+              label="Default branch of new projects"
+              value={group.default_branch ?? ''}
+              hint="Empty: as the group above has it, or the service."
+            />
             {SWITCHES.map(([name, label, hint]) => (
               <Checkbox key={name} {...f[name]} label={label} hint={hint} checked={group[name]} />
             ))}
@@ -223,7 +230,7 @@ export const permissionsForm = form({
   async submit({ ctx, caller, subject, input: { group } }) {
     const hours = group.two_factor_grace_period.trim()
     if (!/^\d{1,4}$/.test(hours) || Number(hours) > MAX_GRACE) throw invalidRecord({ two_factor_grace_period: [`must be from 0 to ${MAX_GRACE}`] })
-    await updateGroup(ctx, caller, subject, { ...group, two_factor_grace_period: Number(hours) })
+    await updateGroup(ctx, caller, subject, { ...group, default_branch: group.default_branch.trim(), two_factor_grace_period: Number(hours) })
     return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: 'Permissions updated.' })
   },
 })
