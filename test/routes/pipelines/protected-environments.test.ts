@@ -228,8 +228,8 @@ it('maintainers protect them in the settings of the project (PE-5)', async () =>
   await browser.signIn(project.creator)
   await browser.open(`/${project.fullPath}/-/protected_environments`)
   const name = 'protected_environment[name]'
-  const wrong = await browser.submit('Protect', { [name]: 'x', 'protected_environment[usernames]': 'nobody-here' })
-  expect([wrong.status, wrong.$('.fault').text()]).toEqual([422, 'Usernames names no account: nobody-here.'])
+  const wrong = await browser.submit('Protect', { [name]: 'x', 'protected_environment[usernames]': 'unknown-name' })
+  expect([wrong.status, wrong.$('.fault').text()]).toEqual([422, 'Usernames names no account: unknown-name.'])
   const lost = await browser.submit('Protect', { [name]: 'x', 'protected_environment[usernames]': '', 'protected_environment[group]': 'no/group' })
   expect([lost.status, lost.$('.fault').text()]).toEqual([422, 'Group is not there.'])
   expect((await browser.submit('Protect', { [name]: 'production', 'protected_environment[group]': '' })).text).toContain('production is protected.')

@@ -394,7 +394,7 @@ describe('POST /users/:id/ban and /unban (UB-1 to UB-3)', () => {
     ])
   })
 
-  it('nobody who is in another state, nor the last administrator; a ban is not ended by unblocking', async () => {
+  it('not who is in another state, nor the last administrator; a ban is not ended by unblocking', async () => {
     for (const state of ['blocked', 'ldap_blocked', 'deactivated', 'blocked_pending_approval'] as const) {
       const user = await aUser(t.ctx, { state })
       await post(user, 'ban').expect(403, { message: `You cannot ban ${state} users.` })
