@@ -71,7 +71,7 @@ const environmentsPage = page({
               >
                 <strong class="wrap">{entry.name}</strong>
                 {presentProtectedEnvironment(entry).deploy_access_levels.map(({ id, access_level_description: who, group_id }) => (
-                  <span key={id} class="toolbar">
+                  <span key={id} class={entry.levels.length > 1 ? 'toolbar' : ''}>
                     <span class="dim wrap">{group_id === null ? who : `Members of ${who}`}</span>
                     {entry.levels.length > 1 && (
                       <ActionButton
