@@ -235,8 +235,10 @@ export const projects = [
       const { id, marked_for_deletion_at } = subject.project
       if (marked_for_deletion_at && !input.include_pending_delete) throw notFound('Project')
       const attributes = await attributesFor(ctx, caller, input, 'project', [id])
-      const shown = withAttributes(presentProject(await completeProject(ctx, caller.user, subject.project), view, input), attributes?.get(id))
-      const shown = withAttributes(await shownTo(ctx, caller, id, view, input), attributes?.get(id))
+      const record = await completeProject(ctx, caller.user, subject.project, subject.can('manage_runners'))
+      const shown = withAttributes(presentProject(record, view, input), attributes?.get(id))
+      if (caller.user && subject.can('manage_runners'))
+        Object.assign(shown, { runners_token: await runnersTokenFor(ctx, caller, { group_id: null, project_id: id }, record.registration_token) })
       return input.license ? withLicense(shown, await licenseOf(ctx, subject)) : shown
     },
   }),

@@ -9,7 +9,7 @@ import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { inIds } from '../../db/conditions.js'
 import { decoded } from '../../db/decoded.js'
-import { mirrors, namespaces, notificationSettings, projects, users } from '../../db/schema/index.js'
+import { mirrors, namespaces, notificationSettings, projects, registrationTokens, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { NotificationLevel } from '../../rules/notifications.js'
@@ -156,11 +156,16 @@ const selectProjects = statement('project records', (db, { viewerKind, keyed }: 
   return joined(db, viewerKind, columns, inIds(projects.id))
 })
 
-const selectOther = statement('what a view of a project shows beside its row', (db, viewerKind: ViewerKind) =>
-  joined(db, viewerKind, otherColumns, eq(projects.id, sql.placeholder('id'))),
-)
+/** The encrypted token of `registrationTokens`. */
+const registrationToken = sql<string | null>`(select t.sealed from ${registrationTokens} t
+  where coalesce(t.group_id, 0) = 0 and coalesce(t.project_id, 0) = ${projects.id})`
 
-type JoinedRow = Awaited<ReturnType<ReturnType<typeof selectOther>['execute']>>[number]
+const selectOther = statement('what a view of a project shows beside its row', (db, shape: { viewerKind: ViewerKind; withToken: boolean }) => {
+  const columns = { ...otherColumns, registration_token: shape.withToken ? registrationToken : sql<null>`null` }
+  return joined(db, shape.viewerKind, columns, eq(projects.id, sql.placeholder('id')))
+})
+
+type JoinedRow = Omit<Awaited<ReturnType<ReturnType<typeof selectOther>['execute']>>[number], 'registration_token'>
 
 function recordOf<R extends JoinedRow>({ shared, source, sourceNamespace, ...row }: R, viewer: ActorUser | null) {
   const owns = row.owner !== null && row.owner.id === viewer?.id
@@ -182,9 +187,17 @@ export async function loadProject(ctx: Context, viewer: ActorUser | null, id: nu
   return recordOf(row, viewer)
 }
 
-/** The project that a call has found, as its caller sees it: its rows are not read again. */
-export async function completeProject(ctx: Context, viewer: ActorUser | null, project: Project): Promise<ProjectRecord> {
-  const [row] = await selectOther(ctx.db, viewerKindOf(viewer)).execute({ id: project.id, user: viewer?.id ?? 0 })
+/**
+ * The project that a call has found, as its caller sees it: its rows are not read again. On demand with the encrypted
+ * token that registers runners; null if there is none yet.
+ */
+export async function completeProject(
+  ctx: Context,
+  viewer: ActorUser | null,
+  project: Project,
+  withToken: boolean,
+): Promise<ProjectRecord & { registration_token: string | null }> {
+  const [row] = await selectOther(ctx.db, { viewerKind: viewerKindOf(viewer), withToken }).execute({ id: project.id, user: viewer?.id ?? 0 })
   // removed since the request began
   if (!row) throw notFound('Project')
   return { ...recordOf(row, viewer), project, namespace: project.namespace }

@@ -154,18 +154,21 @@ const selectRegistrationToken = statement('registration token', (db) =>
 /**
  * The registration token of a project or group, as its answers have it for those who register runners there (CI-332). It
  * is made when it is asked for first, unless the service is read-only; undefined for tokens that may not read secrets.
+ * `sealed` is the encrypted one where it has been read, null where there is none.
  */
 export async function runnersTokenFor(
   ctx: Context,
   { token }: Pick<SignedIn, 'token'>,
   source: Pick<RunnerScope, 'group_id' | 'project_id'>,
+  sealed?: string | null,
 ): Promise<string | undefined> {
   if (!showsSecrets(token.scopes)) return undefined
+  const opened = (found: string | undefined) => found && unsealed(ctx, found, registrationPurpose(source))
   const read = async () => {
     const [found] = await selectRegistrationToken(ctx.db, null).execute({ group: source.group_id ?? 0, project: source.project_id ?? 0 })
-    return found && unsealed(ctx, found.sealed, registrationPurpose(source))
+    return opened(found?.sealed)
   }
-  const found = await read()
+  const found = sealed === undefined ? await read() : opened(sealed ?? undefined)
   if (found !== undefined || (await readOnlyNow(ctx)) !== null) return found ?? undefined
   const made = newSecret(ctx.random)
   const values = { ...source, digest: digestOf(made), sealed: ctx.encryption.seal(made, registrationPurpose(source)) }
