@@ -16,7 +16,7 @@ const endWithParent =
   'data:text/javascript,if (process.argv[1].endsWith("start.mjs")) { process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref() }'
 export const TOKEN = 'kill-token-0123456789'
 /** Milliseconds after which a call without a response, or a git or service that does not end, is a fault. */
-const PATIENCE = 120_000
+export const PATIENCE = 120_000
 const GIT_ENV = {
   PATH: process.env.PATH,
   HOME: '/nonexistent',
@@ -126,7 +126,7 @@ export const call = async (url, method, path, body) =>
  * GETs a path with retries: the database may still be recovering (503), and a connection to a killed worker stays open
  * until its memory is freed, so that a call on it is lost.
  */
-async function served(url, path) {
+export async function served(url, path) {
   for (let attempt = 1; ; attempt++) {
     const answer = await call(url, 'GET', path)
     if ((answer && answer.status !== 503) || attempt === 20) return answer
@@ -502,7 +502,7 @@ async function checked(checks, isEnd = false) {
 }
 
 /** The doctor's findings while the service runs. */
-async function examined(service, dataDir) {
+export async function examined(service, dataDir) {
   const child = spawn(process.execPath, [startScript, 'doctor'], {
     env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,9 +2,10 @@ import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { databaseError, isConnectionLoss } from '../../db/errors.js'
 import { projectImports, projects } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
-import { TooLarge } from '../../git/errors.js'
+import { GitKilled, TooLarge } from '../../git/errors.js'
 import { type FetchSource, type GitRepository, ZERO } from '../../git/types.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
@@ -90,8 +91,9 @@ async function importProject(ctx: Context, work: Import, jobSignal: AbortSignal)
     await fetchImport(ctx, repositoryOf(ctx, project), work, signal)
     await finishImport(ctx, id, { import_status: 'finished', import_error: null })
   } catch (error) {
-    // the job is retried from the start
+    // the job is retried from the start; what has come without its rows must not stay
     signal.throwIfAborted()
+    if (error instanceof GitKilled || isConnectionLoss(databaseError(error))) throw error
     ctx.log.warn({ project: id, reason: error instanceof Error ? error.name : undefined }, 'an import failed')
     await finishImport(ctx, id, { import_status: 'failed', import_error: reasonOf(error) })
   }
