@@ -34,7 +34,7 @@ import { pictureRoute } from './routes/instance/pictures.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { packageStreams } from './routes/packages/streams.js'
 import { referenceOf } from './routes/reference/index.js'
-import { containerRegistry } from './routes/registry/streams.js'
+import { containerRegistry, refuseRegistry } from './routes/registry/streams.js'
 import { releaseFiles } from './routes/releases/downloads.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
 import { uploadedFiles } from './routes/uploads/files.js'
@@ -231,8 +231,12 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     exposeHeadRoutes: true,
     rewriteUrl: ({ url }) => urlForRouter(withoutPrefix(url ?? '/', ctx.links.prefix)),
     // called before any hook has run
-    frameworkErrors: (error, request, reply) =>
-      void refuse(error, request, reply.headers({ ...DEFAULT_HEADERS, 'x-request-id': request.id, connection: 'close' })),
+    frameworkErrors: (error, request, reply) => {
+      reply.headers({ ...DEFAULT_HEADERS, 'x-request-id': request.id, connection: 'close' })
+      void (withoutPrefix(request.raw.url ?? '/', ctx.links.prefix).startsWith('/v2/')
+        ? refuseRegistry(ctx, error, request, reply)
+        : refuse(error, request, reply))
+    },
     clientErrorHandler: (error, socket) => refuseClient(error, socket, requestId(undefined)),
   })
 

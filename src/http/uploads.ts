@@ -1,6 +1,6 @@
 import type { MultipartFile } from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
-import { invalidInput, tooLarge } from '../failures.js'
+import { Failure, invalidInput, tooLarge } from '../failures.js'
 import { checkText, emptyParameterBag, MAX_FIELDS, type ParameterBag, put } from './form.js'
 
 /** A file from a multipart body. */
@@ -75,10 +75,11 @@ function textOf(data: Buffer): string {
 }
 
 /** Passes on what the parser yields, with its errors as refusals. */
-async function* refusingMalformed<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+export async function* refusingMalformed<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* items
   } catch (error) {
+    if (error instanceof Failure) throw error
     const { code } = error as { code?: string }
     if (code === 'FST_PARTS_LIMIT' || code === 'FST_FILES_LIMIT') throw tooManyParts()
     throw invalidInput('message body does not match declared format')

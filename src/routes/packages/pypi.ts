@@ -1,7 +1,9 @@
 import { basename } from 'node:path'
+import { Readable } from 'node:stream'
 import type { MultipartFile } from '@fastify/multipart'
 import { invalidInput, tooLarge } from '../../failures.js'
 import { withBody } from '../../http/body/paced.js'
+import { refusingMalformed } from '../../http/uploads.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
 import { escapeHtml } from '../../lib/text/html.js'
 import { packageGroup, packageProject } from '../../services/packages/caller.js'
@@ -26,20 +28,26 @@ export async function publish(call: PackageCall) {
   try {
     await withBody(call, async () => {
       const limits = { parts: MAX_PARTS, files: MAX_PARTS, fileSize: Number.POSITIVE_INFINITY }
-      for await (const part of request.parts({ isPartAFile: () => true, limits }) as AsyncIterable<MultipartFile>) {
+      const parts = request.parts({ isPartAFile: () => true, limits }) as AsyncIterable<MultipartFile>
+      for await (const part of refusingMalformed(parts)) {
         if (part.fieldname === 'content') {
           if (content) throw invalidInput('content is given twice')
-          content = { file: basename(part.filename ?? ''), received: await receiveFile(ctx, 'pypi', part.file, ['md5']) }
+          content = {
+            file: basename(part.filename ?? ''),
+            received: await receiveFile(ctx, 'pypi', Readable.from(refusingMalformed(part.file)), ['md5']),
+          }
           continue
         }
-        let kept = ''
-        for await (const chunk of part.file as AsyncIterable<Buffer>) {
+        const kept: Buffer[] = []
+        let length = 0
+        for await (const chunk of refusingMalformed<Buffer>(part.file)) {
           size += chunk.length
           if (size > MAX_FIELDS) throw tooLarge()
-          if (kept.length < MAX_FIELD) kept += chunk.toString('utf8')
+          if (length < MAX_FIELD) kept.push(chunk)
+          length += chunk.length
         }
         // classifiers and others come several times; none of them is kept
-        fields[part.fieldname] ??= kept
+        fields[part.fieldname] ??= Buffer.concat(kept).toString('utf8')
       }
     })
     if (!content) throw invalidInput('content is missing')

@@ -11,8 +11,10 @@ import {
   finishUpload,
   mountBlob,
   openBlob,
+  type Piece,
   storeBlob,
   uploadSize,
+  uploadUnknown,
 } from '../../services/registry/blobs.js'
 import { blobUnknown, digestInvalid, manifestUnknown, nameUnknown, RegistryFailure } from '../../services/registry/failures.js'
 import { deleteBlob, deleteManifest, getManifest, MAX_MANIFEST_BYTES, putManifest, referrersOf } from '../../services/registry/manifests.js'
@@ -71,10 +73,18 @@ async function readable(call: RegistryCall, name: string) {
   return { subject, repository }
 }
 
-/** A repository that the caller may push to, which is made if nothing was before. */
-async function writable(call: RegistryCall, name: string): Promise<Repository> {
+/** A repository that the caller may push to; it is made by what is pushed to it first. */
+async function writable(call: RegistryCall, name: string): Promise<() => Promise<Repository>> {
   const { subject, rest } = await subjectOf(call, name, 'push')
-  return ensureRepository(call.ctx, subject, rest)
+  return () => ensureRepository(call.ctx, subject, rest)
+}
+
+/** The repository of an upload that has begun. */
+async function uploadedTo(call: RegistryCall, name: string): Promise<Repository> {
+  const { subject, rest } = await subjectOf(call, name, 'push')
+  const repository = await findRepository(call.ctx, subject, rest)
+  if (!repository) throw uploadUnknown()
+  return repository
 }
 
 async function deletable(call: RegistryCall, name: string): Promise<Repository> {
@@ -118,7 +128,7 @@ const HANDLERS: Record<Target['kind'], Partial<Record<Method, Handler>>> = {
   },
   uploads: {
     async POST(call, { name, reference }) {
-      if (reference !== '') throw new RegistryFailure(404, 'BLOB_UPLOAD_UNKNOWN', 'there is no such upload')
+      if (reference !== '') throw uploadUnknown()
       const repository = await writable(call, name)
       const digest = parameter(call, 'digest')
       if (digest !== undefined) {
@@ -128,31 +138,31 @@ const HANDLERS: Record<Target['kind'], Partial<Record<Method, Handler>>> = {
       }
       const mounted = await mount(call, repository)
       if (mounted) return stored(call, name, mounted)
-      return uploading(call, name, await beginUpload(call.ctx, repository), 0)
+      return uploading(call, name, await beginUpload(call.ctx, await repository()), 0)
         .code(202)
         .send()
     },
     async GET(call, { name, reference }) {
-      const size = await uploadSize(call.ctx, await writable(call, name), reference)
+      const size = await uploadSize(call.ctx, await uploadedTo(call, name), reference)
       return uploading(call, name, reference, size).code(204).send()
     },
     async PATCH(call, { name, reference }) {
-      const repository = await writable(call, name)
-      const first = startOf(call.request.headers['content-range'])
-      const size = await withBody(call, (body) => appendUpload(call.ctx, repository, reference, body, first))
+      const repository = await uploadedTo(call, name)
+      const piece = pieceOf(call)
+      const size = await withBody(call, (body) => appendUpload(call.ctx, repository, reference, body, piece))
       return uploading(call, name, reference, size).code(202).send()
     },
     async PUT(call, { name, reference }) {
       const digest = parameter(call, 'digest')
       if (digest === undefined) throw digestInvalid('the digest is missing')
       const oid = oidIn(digest)
-      const repository = await writable(call, name)
-      const first = startOf(call.request.headers['content-range'])
-      await withBody(call, (body) => finishUpload(call.ctx, repository, reference, { body, first }, oid))
+      const repository = await uploadedTo(call, name)
+      const piece = pieceOf(call)
+      await withBody(call, (body) => finishUpload(call.ctx, repository, reference, { body, piece }, oid))
       return stored(call, name, oid)
     },
     async DELETE(call, { name, reference }) {
-      await cancelUpload(call.ctx, await writable(call, name), reference)
+      await cancelUpload(call.ctx, await uploadedTo(call, name), reference)
       return call.reply.code(204).send()
     },
   },
@@ -168,10 +178,10 @@ const HANDLERS: Record<Target['kind'], Partial<Record<Method, Handler>>> = {
       )
     },
     async PUT(call, { name, reference }) {
-      const repository = await writable(call, name)
+      const { subject: project, rest } = await subjectOf(call, name, 'push')
       const bytes = await shortBytes(call, MAX_MANIFEST_BYTES)
       const media_type = (call.request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
-      const { oid, subject } = await putManifest(call.ctx, repository, reference, { bytes, media_type })
+      const { oid, subject } = await putManifest(call.ctx, { subject: project, name: rest }, reference, { bytes, media_type })
       return call.reply
         .code(201)
         .headers({
@@ -223,7 +233,7 @@ const HANDLERS: Record<Target['kind'], Partial<Record<Method, Handler>>> = {
 }
 
 /** The repository of `from` gives its blob, if the caller may read it; the id of the blob, or null: it has to be uploaded. */
-async function mount(call: RegistryCall, repository: Repository): Promise<string | null> {
+async function mount(call: RegistryCall, repository: () => Promise<Repository>): Promise<string | null> {
   const [digest, from] = [parameter(call, 'mount'), parameter(call, 'from')]
   const oid = digest === undefined ? null : oidOf(digest)
   if (oid === null || from === undefined) return null
@@ -233,14 +243,17 @@ async function mount(call: RegistryCall, repository: Repository): Promise<string
   })
   const blob = source && (await findBlob(call.ctx, source.repository, oid))
   if (!blob) return null
-  await mountBlob(call.ctx, repository, blob)
+  await mountBlob(call.ctx, await repository(), blob)
   return oid
 }
 
-/** The first byte that a piece says it has; null if it does not say so. */
-function startOf(range: string | undefined): number | null {
-  const first = /^(?:bytes[= ])?(\d{1,15})-\d{1,15}/.exec(range ?? '')?.[1]
-  return first === undefined ? null : Number(first)
+/** The bytes that a piece says it has; null if it does not say so. */
+function pieceOf({ request }: RegistryCall): Piece | null {
+  const range = request.headers['content-range']
+  if (range === undefined) return null
+  const [, first, last] = /^(?:bytes[= ])?(\d{1,15})-(\d{1,15})(?:\/[\d*]{1,15})?$/.exec(range) ?? []
+  if (first === undefined) throw new RegistryFailure(416, 'BLOB_UPLOAD_INVALID', 'Content-Range is invalid')
+  return { first: Number(first), last: Number(last) }
 }
 
 /** Serves what is below `/v2/` (OCI-4 to OCI-7). */

@@ -11,20 +11,23 @@ import { serve } from './distribution.js'
 /** The most repositories that one token is for. */
 const MAX_SCOPES = 20
 
+/** Answers a fault as clients of registries read it. */
+export function refuseRegistry(ctx: Context, fault: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const refusal = refusalOf(ctx, fault, request)
+  if (!refusal) request.log.error({ err: fault }, 'a call failed')
+  const { status, code, message, headers } = refusal ?? { status: 500, code: 'UNKNOWN', message: 'internal error', headers: {} }
+  return reply
+    .code(status)
+    .headers(headers)
+    .send({ errors: [{ code, message }] })
+}
+
 /** The registry of container images: `/v2/`, as clients of the OCI distribution specification call it, and their tokens (OCI-1, OCI-2). */
 export async function containerRegistry(app: FastifyInstance, { ctx, minimumRate }: { ctx: Context; minimumRate: MinimumRate }) {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
   app.addHook('onRequest', async (_request, reply) => void reply.header('docker-distribution-api-version', 'registry/2.0'))
-  app.setErrorHandler((fault, request, reply) => {
-    const refusal = refusalOf(ctx, fault, request)
-    if (!refusal) request.log.error({ err: fault }, 'a call failed')
-    const { status, code, message, headers } = refusal ?? { status: 500, code: 'UNKNOWN', message: 'internal error', headers: {} }
-    return reply
-      .code(status)
-      .headers(headers)
-      .send({ errors: [{ code, message }] })
-  })
+  app.setErrorHandler((fault, request, reply) => refuseRegistry(ctx, fault, request, reply))
 
   app.route({
     method: 'GET',

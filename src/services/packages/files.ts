@@ -10,6 +10,7 @@ import { Failure, notFound, refused } from '../../failures.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { type Digest, type ReceivedObject, WrongObject } from '../../lib/files/object-store.js'
 import { unnamedObjects } from '../../lib/files/unnamed-objects.js'
+import { storableJson } from '../../lib/text/storable.js'
 import type { PackageType } from '../../rules/package-types.js'
 import { lockName } from '../core/lock-name.js'
 import { readSettings } from '../core/settings.js'
@@ -75,7 +76,7 @@ export async function ensurePackage(
   const values = { project_id: project.id, type, name, version, creator_id: who.user?.id ?? null, created_at: now, updated_at: now }
   const made = await tx
     .insert(packages)
-    .values({ ...values, pipeline_id: pipeline, ...(status && { status }), ...(metadata && { metadata }) })
+    .values({ ...values, pipeline_id: pipeline, ...(status && { status }), ...(metadata && { metadata: storableJson(metadata) }) })
     .returning({ id: packages.id })
   return { ...onlyRow(made), isNew: true }
 }

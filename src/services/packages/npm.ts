@@ -8,6 +8,7 @@ import { namespaces, packageFiles, packages, packageTags, projects } from '../..
 import { statement } from '../../db/statement.js'
 import { Failure, invalidInput, refused } from '../../failures.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
+import { storable } from '../../lib/text/storable.js'
 import { missingPackage, type PackageCaller, packageProject } from './caller.js'
 import { addFile, ensurePackage, findFile, type PackageFile } from './files.js'
 
@@ -19,7 +20,7 @@ const MAX_TAGS = 200
 
 const NAME = /^(?:@[\w.~-]{1,100}\/)?[\w.+~-]{1,200}$/
 const VERSION = /^\d{1,15}\.\d{1,15}\.\d{1,15}(?:-[\w.-]{1,100})?(?:\+[\w.-]{1,100})?$/
-const TAG = /^[^\s/\\%]{1,255}$/
+const TAG = /^[^\s\p{Cc}\p{Cs}/\\%]{1,255}$/u
 
 /** Throws 404 for what no npm package can be called. */
 export function checkNpmName(name: string): void {
@@ -126,7 +127,7 @@ async function setTag(tx: Transaction, { project }: ProjectSubject, { name, tag,
 /** Sets or clears the warning that clients show for versions, as `npm deprecate` does. */
 export async function deprecateNpm(ctx: Context, { project }: ProjectSubject, name: string, document: z.infer<typeof Document>): Promise<void> {
   const given = Object.entries(document.versions).flatMap(([version, { deprecated }]) =>
-    typeof deprecated === 'string' ? [{ version, deprecated: deprecated.slice(0, 1_024) }] : [],
+    typeof deprecated === 'string' ? [{ version, deprecated: storable(deprecated.slice(0, 1_024)) }] : [],
   )
   await ctx.db.write.execute(sql`update ${packages} p
     set metadata = case when g.deprecated = '' then p.metadata - 'deprecated' else p.metadata || jsonb_build_object('deprecated', g.deprecated) end

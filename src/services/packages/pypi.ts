@@ -13,15 +13,15 @@ import { type PackagePlace, shapeOf, valuesOf, within } from './place.js'
 
 /** The fields that `twine` sends beside the file. */
 const Fields = z.object({
-  name: z.string().regex(/^[\w.-]{1,255}$/),
-  version: z.string().regex(/^[\w.!+-]{1,255}$/),
+  name: z.string().regex(/^(?!\.+$)[\w.-]{1,255}$/),
+  version: z.string().regex(/^(?!\.+$)[\w.!+-]{1,255}$/),
   requires_python: z.string().max(255).default(''),
   summary: z.string().max(1_024).catch(''),
   md5_digest: z.string().optional(),
   sha256_digest: z.string().optional(),
 })
 
-const FILE = /^[\w.!+-]{1,255}$/
+const FILE = /^(?!\.+$)[\w.!+-]{1,255}$/
 
 /** The name by which all spellings of a name are the same (PK-30). */
 const normalized = (name: string) => name.replace(/[-_.]+/g, '-').toLowerCase()
@@ -37,7 +37,7 @@ export async function publishPypi(
 ): Promise<PackageFile> {
   const { success, data, error } = Fields.safeParse(given)
   if (!success) throw invalidInput(`${error.issues[0]?.path[0]?.toString()} is invalid`)
-  if (!FILE.test(file) || /^\.+$/.test(file)) throw invalidInput('content is invalid')
+  if (!FILE.test(file)) throw invalidInput('content is invalid')
   const { name, version, requires_python, summary, md5_digest, sha256_digest } = data
   if ((sha256_digest && sha256_digest !== received.oid) || (md5_digest && md5_digest !== received.digests.md5))
     throw refused('The file is not the one that its checksum is of')

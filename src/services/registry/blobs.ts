@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -35,14 +35,18 @@ export async function findBlob(ctx: Context, repository: Pick<Repository, 'id'>,
   return found ?? null
 }
 
-/** Stores bytes as a blob of a repository; nothing is left of others than those of the digest (OCI-5). */
-export async function storeBlob(ctx: Context, repository: Repository, body: Readable, oid: string): Promise<void> {
+/**
+ * Stores bytes as a blob of a repository, which is made only for them; nothing is left of others than those of the digest
+ * (OCI-5).
+ */
+export async function storeBlob(ctx: Context, repository: () => Promise<Repository>, body: Readable, oid: string): Promise<void> {
   const staged = await ctx.packages.stage(body, oid, MAX_BLOB_BYTES).catch((fault: unknown) => {
     if (!(fault instanceof WrongObject)) throw fault
     throw fault.fault === 'size' ? new RegistryFailure(413, 'SIZE_INVALID', 'the layer is too large') : digestInvalid()
   })
   try {
-    await withStore(ctx, oid, () => keepBlob(ctx, repository, { oid, size: staged.size }, staged.commit))
+    const to = await repository()
+    await withStore(ctx, oid, () => keepBlob(ctx, to, { oid, size: staged.size }, staged.commit))
   } finally {
     await staged.discard()
   }
@@ -95,7 +99,7 @@ const pathOf = (ctx: Pick<Context, 'config'>, { id }: Pick<Repository, 'id'>, up
   return join(folderOf(ctx), name)
 }
 
-const uploadUnknown = () => new RegistryFailure(404, 'BLOB_UPLOAD_UNKNOWN', 'there is no such upload')
+export const uploadUnknown = () => new RegistryFailure(404, 'BLOB_UPLOAD_UNKNOWN', 'there is no such upload')
 
 /** How many bytes of an upload there are. */
 export async function uploadSize(ctx: Context, repository: Repository, upload: string): Promise<number> {
@@ -104,15 +108,21 @@ export async function uploadSize(ctx: Context, repository: Repository, upload: s
   return found.size
 }
 
+/** The bytes that a client says a piece of an upload is. */
+export interface Piece {
+  first: number
+  last: number
+}
+
 /**
- * Appends bytes to an upload, at `first` if it is given; answers its size. A piece that does not come whole is taken back,
- * so that the client can send it again.
+ * Appends bytes to an upload, those of the piece if it is given; answers its size. A piece that does not come whole is
+ * taken back, so that the client can send it again.
  */
-export async function appendUpload(ctx: Context, repository: Repository, upload: string, body: Readable, first: number | null): Promise<number> {
+export async function appendUpload(ctx: Context, repository: Repository, upload: string, body: Readable, piece: Piece | null): Promise<number> {
   const path = pathOf(ctx, repository, upload)
   return ctx.process.mutex.runHere(`container upload ${upload}`, async () => {
     const before = await uploadSize(ctx, repository, upload)
-    if (first !== null && first !== before)
+    if (piece && piece.first !== before)
       throw new RegistryFailure(416, 'BLOB_UPLOAD_INVALID', 'the upload does not go on there', { range: `0-${Math.max(before - 1, 0)}` })
     let size = before
     async function* counted() {
@@ -122,8 +132,14 @@ export async function appendUpload(ctx: Context, repository: Repository, upload:
         yield chunk
       }
     }
-    await pipeline(counted, createWriteStream(path, { flags: 'r+', start: before, mode: 0o600 }))
-    return size
+    try {
+      await pipeline(counted, createWriteStream(path, { flags: 'r+', start: before, mode: 0o600 }))
+      if (piece && size !== piece.last + 1) throw new RegistryFailure(400, 'SIZE_INVALID', 'the piece has another length than it says')
+      return size
+    } catch (fault) {
+      await truncate(path, before)
+      throw fault
+    }
   })
 }
 
@@ -132,12 +148,12 @@ export async function finishUpload(
   ctx: Context,
   repository: Repository,
   upload: string,
-  { body, first }: { body: Readable; first: number | null },
+  { body, piece }: { body: Readable; piece: Piece | null },
   oid: string,
 ): Promise<void> {
-  await appendUpload(ctx, repository, upload, body, first)
+  await appendUpload(ctx, repository, upload, body, piece)
   const path = pathOf(ctx, repository, upload)
-  await storeBlob(ctx, repository, createReadStream(path, { highWaterMark: 1 << 20 }), oid)
+  await storeBlob(ctx, async () => repository, createReadStream(path, { highWaterMark: 1 << 20 }), oid)
   await rm(path, { force: true })
 }
 

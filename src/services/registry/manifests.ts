@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { and, asc, eq, gt, inArray, lt, ne, sql } from 'drizzle-orm'
 import { z } from 'zod'
+import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
@@ -10,7 +11,7 @@ import { defineJob } from '../../jobs/kinds.js'
 import { digestOf, isTagName, oidOf } from '../../rules/registry/names.js'
 import { lockName } from '../core/lock-name.js'
 import { digestInvalid, manifestUnknown, RegistryFailure } from './failures.js'
-import type { Repository } from './repositories.js'
+import { ensureRepository, findRepository, type Repository } from './repositories.js'
 
 export type Manifest = typeof containerManifests.$inferSelect
 
@@ -86,10 +87,13 @@ export async function getManifest(ctx: Context, { id }: Repository, reference: s
   return found
 }
 
-/** Stores a manifest, all of whose blobs are there, under its digest and the tag that is given (OCI-6). */
+/**
+ * Stores a manifest, all of whose blobs are there, under its digest and the tag that is given. A repository is made for one
+ * that needs no blobs (OCI-6).
+ */
 export async function putManifest(
   ctx: Context,
-  repository: Repository,
+  { subject: of, name }: { subject: ProjectSubject; name: string },
   reference: string,
   { bytes, media_type }: { bytes: Buffer; media_type: string },
 ): Promise<{ oid: string; subject: string | null }> {
@@ -108,18 +112,20 @@ export async function putManifest(
     media_type,
     content: bytes,
     config: content.config ? oidOf(content.config.digest) : null,
-    total_size: needed.reduce((sum, { size }) => sum + size, 0),
     subject,
     artifact_type: content.artifactType ?? (content.config?.mediaType || null),
   }
+  const found = await findRepository(ctx, of, name)
+  if (!found && oids[0] !== undefined) throw noBlob(oids[0])
+  const repository = found ?? (await ensureRepository(ctx, of, name))
   await ctx.db.transaction(async (tx) => {
     await lockRepository(tx, repository)
-    if (oids.length > 0) await checkBlobs(tx, repository, oids)
+    const total_size = oids.length > 0 ? await sizeOf(tx, repository, oids) : 0
     const others = and(eq(containerManifests.repository_id, repository.id), ne(containerManifests.oid, oid))
     if ((await tx.$count(containerManifests, others)) >= MAX_MANIFESTS) throw invalid(`a repository may have ${MAX_MANIFESTS} manifests`)
     const made = await tx
       .insert(containerManifests)
-      .values({ repository_id: repository.id, oid, created_at: ctx.now(), ...values })
+      .values({ repository_id: repository.id, oid, created_at: ctx.now(), total_size, ...values })
       .onConflictDoUpdate({ target: [containerManifests.repository_id, containerManifests.oid], set: { media_type } })
       .returning({ id: containerManifests.id })
     const { id: manifest_id } = onlyRow(made)
@@ -151,15 +157,19 @@ function invalidDigest(digest: string): never {
   throw digestInvalid(`${digest.slice(0, 100)} is no SHA-256 digest`)
 }
 
-async function checkBlobs(tx: Transaction, repository: Repository, oids: string[]): Promise<void> {
+/** The bytes of blobs together, whatever a manifest says; throws MANIFEST_BLOB_UNKNOWN if one is not there. */
+async function sizeOf(tx: Transaction, repository: Repository, oids: string[]): Promise<number> {
   const found = await tx
-    .select({ oid: containerBlobs.oid })
+    .select({ oid: containerBlobs.oid, size: containerBlobs.size })
     .from(containerBlobs)
     .where(and(eq(containerBlobs.repository_id, repository.id), inArray(containerBlobs.oid, oids)))
   const there = new Set(found.map(({ oid }) => oid))
   const missing = oids.find((oid) => !there.has(oid))
-  if (missing) throw new RegistryFailure(404, 'MANIFEST_BLOB_UNKNOWN', `the repository has no blob ${digestOf(missing)}`)
+  if (missing) throw noBlob(missing)
+  return found.reduce((sum, { size }) => sum + size, 0)
 }
+
+const noBlob = (oid: string) => new RegistryFailure(404, 'MANIFEST_BLOB_UNKNOWN', `the repository has no blob ${digestOf(oid)}`)
 
 /** Removes a tag, or by its digest a manifest with its tags; throws MANIFEST_UNKNOWN. */
 export async function deleteManifest(ctx: Context, { id }: Repository, reference: string): Promise<void> {
