@@ -17,13 +17,23 @@ import {
   untagNpm,
 } from '../../services/packages/npm.js'
 import { NpmBody } from '../../services/packages/npm-body.js'
+import { unpublishAll, unpublishFile, unpublishMissing } from '../../services/packages/npm-unpublish.js'
 import { inPath, type PackageCall, sendFile, sendPieces, shortBody } from './call.js'
 
 /** What an address below `…/packages/npm/` is about. */
-type Address = { name: string } & ({ kind: 'package' } | { kind: 'tags' } | { kind: 'tag'; tag: string } | { kind: 'file'; file: string })
+type Address = { name: string; revision?: string } & (
+  | { kind: 'package' }
+  | { kind: 'tags' }
+  | { kind: 'tag'; tag: string }
+  | { kind: 'file'; file: string }
+)
 
 function addressOf(call: PackageCall): Address {
-  const path = inPath(call, '*')
+  const [, before, revision] = /^(.+)\/-rev\/([^/]{1,100})$/.exec(inPath(call, '*')) ?? []
+  return before === undefined || revision === undefined ? placeOf(inPath(call, '*')) : { ...placeOf(before), revision }
+}
+
+function placeOf(path: string): Address {
   const [, tagged, tag] = /^-\/package\/(.+)\/dist-tags(?:\/([^/]+))?$/.exec(path) ?? []
   const at = path.indexOf('/-/', 1)
   const [packed, file] = at < 0 || at + 3 === path.length ? [] : [path.slice(0, at), path.slice(at + 3)]
@@ -42,16 +52,19 @@ const projectOf = (call: PackageCall, name: string, ability: PackageAbility): Pr
 
 export async function read(call: PackageCall) {
   const at = addressOf(call)
+  if (at.revision !== undefined) throw noSuchRoute()
   const subject = await projectOf(call, at.name, 'read_package')
   if (at.kind === 'file') return sendFile(call, await npmFile(call.ctx, subject, at.name, at.file))
   if (at.kind === 'tags') return call.reply.send(await npmTags(call.ctx, subject, at.name))
   if (at.kind === 'tag') throw noSuchRoute()
-  return sendPieces(call, 'application/json', await npmPackument(call.ctx, subject, at.name))
+  const { write } = call.request.query as { write?: unknown }
+  return sendPieces(call, 'application/json', await npmPackument(call.ctx, subject, at.name, write === 'true'))
 }
 
 export async function write(call: PackageCall) {
   const { ctx, who, reply } = call
   const at = addressOf(call)
+  if (at.revision !== undefined) return unpublishOne(call, at.name, at.revision, at.kind)
   const subject = await projectOf(call, at.name, 'create_package')
   if (at.kind === 'tag') {
     await tagNpm(ctx, subject, { name: at.name, tag: at.tag, version: versionIn(await shortBody(call, 1_024)) })
@@ -72,8 +85,28 @@ export async function write(call: PackageCall) {
   return reply.code(201).send({ ok: true })
 }
 
+/** Removes the version that the description in the body is without (PK-23). */
+async function unpublishOne(call: PackageCall, name: string, revision: string, kind: Address['kind']) {
+  if (kind !== 'package') throw noSuchRoute()
+  const subject = await projectOf(call, name, 'destroy_package')
+  await withBody(call, async (raw) => {
+    const body = new NpmBody(raw)
+    for await (const _ of body.attachment()) throw invalidInput('a package is not published here')
+    await unpublishMissing(call.ctx, subject, { name, revision }, readNpmDocument(body.document(), name))
+  })
+  return call.reply.code(201).send({ ok: true })
+}
+
 export async function remove(call: PackageCall) {
   const at = addressOf(call)
+  const { name, revision } = at
+  if (revision !== undefined) {
+    if (at.kind !== 'package' && at.kind !== 'file') throw noSuchRoute()
+    const subject = await projectOf(call, name, 'destroy_package')
+    if (at.kind === 'package') await unpublishAll(call.ctx, subject, { name, revision })
+    else await unpublishFile(call.ctx, subject, { name, revision }, at.file)
+    return call.reply.send({ ok: true })
+  }
   if (at.kind !== 'tag') throw noSuchRoute()
   const subject = await projectOf(call, at.name, 'create_package')
   await untagNpm(call.ctx, subject, at)

@@ -23,7 +23,7 @@ export interface PackageCaller {
   writes: boolean
 }
 
-export type PackageAbility = 'read_package' | 'create_package'
+export type PackageAbility = 'read_package' | 'create_package' | 'destroy_package'
 
 /** The scopes of deploy tokens for packages, and for images of containers. */
 const DEPLOY_SCOPES = {
@@ -117,7 +117,7 @@ const isAnonymous = ({ user, deploy }: PackageCaller) => !user && !deploy
 
 /** A project on which the caller has an ability; who is not known is asked who they are before anything else is said (PK-2). */
 export async function packageProject(ctx: Context, who: PackageCaller, idOrPath: string, ability: PackageAbility): Promise<ProjectSubject> {
-  if (ability === 'create_package' ? !who.writes && !isAnonymous(who) : !who.reads) throw insufficientScope('api')
+  if (ability === 'read_package' ? !who.reads : !who.writes && !isAnonymous(who)) throw insufficientScope('api')
   const subject = await projectFor(ctx, who, idOrPath).catch((refusal: unknown) => {
     throw refusal instanceof Failure && isAnonymous(who) ? unidentified() : refusal
   })

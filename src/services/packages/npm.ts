@@ -9,7 +9,7 @@ import { statement } from '../../db/statement.js'
 import { Failure, invalidInput, refused } from '../../failures.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
 import { storable } from '../../lib/text/storable.js'
-import { missingPackage, type PackageCaller, packageProject } from './caller.js'
+import { missingPackage, type PackageAbility, type PackageCaller, packageProject } from './caller.js'
 import { addFile, ensurePackage, findFile, type PackageFile } from './files.js'
 
 /** The most bytes of what is kept of the description of a version, and tags of a package (PK-20). */
@@ -38,12 +38,13 @@ const Document = z.object({
   'dist-tags': z.record(z.string(), z.string()).default({}),
   versions: z.record(z.string(), z.record(z.string(), z.unknown())),
 })
+export type NpmDocument = z.infer<typeof Document>
 const Dist = z.object({ shasum: z.string().optional(), integrity: z.string().optional() }).catch({})
 
 const alreadyThere = () => new Failure('forbidden', { error: 'Package already exists', message: '403 Forbidden - Package already exists' })
 
 /** What `npm publish` or `npm deprecate` has sent beside the package. */
-export function readNpmDocument(given: unknown, name: string): z.infer<typeof Document> {
+export function readNpmDocument(given: unknown, name: string): NpmDocument {
   const { success, data } = Document.safeParse(given)
   if (!success) throw invalidInput('the body is no description of a package')
   if (data.name !== name) throw invalidInput('name is not that of the address')
@@ -56,7 +57,7 @@ function checkTag(tag: string): void {
 }
 
 const baseOf = (name: string) => name.slice(name.indexOf('/') + 1)
-const fileOf = (name: string, version: string) => `${baseOf(name)}-${version}.tgz`
+export const fileOf = (name: string, version: string) => `${baseOf(name)}-${version}.tgz`
 
 /** Publishes a version, which must be new (PK-20). */
 export async function publishNpm(
@@ -64,7 +65,7 @@ export async function publishNpm(
   subject: ProjectSubject,
   who: PackageCaller,
   name: string,
-  { document, received }: { document: z.infer<typeof Document>; received: ReceivedObject },
+  { document, received }: { document: NpmDocument; received: ReceivedObject },
 ): Promise<PackageFile> {
   const [[version, description] = [], ...others] = Object.entries(document.versions)
   if (version === undefined || description === undefined || others.length > 0) throw invalidInput('versions must have one version')
@@ -124,8 +125,28 @@ async function setTag(tx: Transaction, { project }: ProjectSubject, { name, tag,
     .onConflictDoUpdate({ target: [packageTags.project_id, packageTags.package_name, packageTags.name], set: { package_id: id } })
 }
 
+/** Makes the tags of a package those that are given, as far as its versions are there. */
+export async function putTags(
+  tx: Transaction,
+  subject: ProjectSubject,
+  name: string,
+  tags: Record<string, string>,
+  versions: Map<string, number>,
+): Promise<void> {
+  const given = Object.entries(tags).flatMap(([tag, version]) => {
+    const id = versions.get(version)
+    return id === undefined ? [] : [{ tag, id }]
+  })
+  if (given.length > MAX_TAGS) throw refused(`A package may have ${MAX_TAGS} tags`)
+  await tx.delete(packageTags).where(and(eq(packageTags.project_id, subject.project.id), eq(packageTags.package_name, name)))
+  for (const { tag, id } of given) await setTag(tx, subject, { name, tag, id })
+}
+
+/** Names the versions that there are, which clients that unpublish one say again: the newest is one that was never there before. */
+export const revisionOf = (versions: { id: number }[]): string => `${versions.length}-${versions.at(-1)?.id ?? 0}`
+
 /** Sets or clears the warning that clients show for versions, as `npm deprecate` does. */
-export async function deprecateNpm(ctx: Context, { project }: ProjectSubject, name: string, document: z.infer<typeof Document>): Promise<void> {
+export async function deprecateNpm(ctx: Context, { project }: ProjectSubject, name: string, document: NpmDocument): Promise<void> {
   const given = Object.entries(document.versions).flatMap(([version, { deprecated }]) =>
     typeof deprecated === 'string' ? [{ version, deprecated: storable(deprecated.slice(0, 1_024)) }] : [],
   )
@@ -138,6 +159,7 @@ export async function deprecateNpm(ctx: Context, { project }: ProjectSubject, na
 const selectVersions = statement('npm versions', (db) =>
   db
     .select({
+      id: packages.id,
       version: packages.version,
       metadata: decoded(sql<string>`${packages.metadata}::text`, String),
       created_at: packages.created_at,
@@ -164,8 +186,11 @@ const tagsOf = async (ctx: Context, project: number, name: string) =>
 
 const json = JSON.stringify
 
-/** What clients read of all versions of a package, as JSON in pieces; 404 if there is none (PK-20). */
-export async function npmPackument(ctx: Context, { project }: ProjectSubject, name: string): Promise<string[]> {
+/**
+ * What clients read of all versions of a package, as JSON in pieces, with its revision for those that will write it; 404
+ * if there is none (PK-20).
+ */
+export async function npmPackument(ctx: Context, { project }: ProjectSubject, name: string, write: boolean): Promise<string[]> {
   const [versions, tags] = await Promise.all([selectVersions(ctx.db, null).execute({ project: project.id, name }), tagsOf(ctx, project.id, name)])
   const newest = versions.at(-1)
   if (!newest) throw missingPackage()
@@ -179,7 +204,8 @@ export async function npmPackument(ctx: Context, { project }: ProjectSubject, na
   })
   const time = Object.fromEntries(versions.map(({ version, created_at }) => [version, created_at]))
   const times = { created: versions[0]?.created_at, modified: newest.created_at, ...time }
-  const head = `{"_id":${json(name)},"name":${json(name)},"dist-tags":${json({ latest: newest.version, ...tags })},"versions":{`
+  const revision = write ? `"_rev":${json(revisionOf(versions))},` : ''
+  const head = `{"_id":${json(name)},${revision}"name":${json(name)},"dist-tags":${json({ latest: newest.version, ...tags })},"versions":{`
   return [head, ...shown.map((text, at) => (at > 0 ? `,${text}` : text)), `},"time":${json(times)}}`]
 }
 
@@ -240,7 +266,7 @@ const selectHolder = statement('project of an npm package', (db) =>
 )
 
 /** The project whose package has this name, in the namespace that the scope of the name is; 404 without one (PK-21). */
-export async function projectOfNpm(ctx: Context, who: PackageCaller, name: string, ability: 'read_package' | 'create_package') {
+export async function projectOfNpm(ctx: Context, who: PackageCaller, name: string, ability: PackageAbility) {
   const root = /^@([^/]+)\//.exec(name)?.[1]?.toLowerCase()
   const [found] = root === undefined ? [] : await selectHolder(ctx.db, null).execute({ name, root })
   // of a project that is not there the same is said as of one that is hidden

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { runProgram } from '../../support/command.js'
-import { aGroup, aProject, aUser, setSettings, type TestProject } from '../../support/factories.js'
+import { aGroup, anAdmin, aProject, aUser, setSettings, type TestProject } from '../../support/factories.js'
 import { basic, registryOf } from './packages.js'
 
 const t = testApp()
@@ -185,6 +185,83 @@ describe('an npm package', () => {
   })
 })
 
+describe('npm unpublish (PK-23)', () => {
+  const at = (project: TestProject, rest = '') => `${base(project)}/thing${rest}`
+  const shown = async (project: TestProject) => (await send('get', `${at(project)}?write=true`, project.creator).expect(200)).body
+  async function published() {
+    const project = await aProject(t.ctx)
+    for (const version of ['1.0.0', '1.1.0', '2.0.0'])
+      await put(project, 'thing', { version, tag: version === '1.1.0' ? 'stable' : 'latest' }).expect(201)
+    return project
+  }
+
+  it('deletes the version that a description is without, and all of a package', async () => {
+    const project = await published()
+    const document = await shown(project)
+    expect(document._rev).toMatch(/^3-\d+$/)
+    expect((await send('get', at(project), project.creator)).body).not.toHaveProperty('_rev')
+    const { '1.1.0': gone, ...versions } = document.versions
+    const changed = { ...document, versions, 'dist-tags': { latest: '2.0.0', old: '1.0.0' } }
+    await send('put', at(project, `/-rev/${document._rev}`), project.creator)
+      .send(changed)
+      .expect(201)
+    const after = await shown(project)
+    expect([Object.keys(after.versions), after['dist-tags']]).toEqual([['1.0.0', '2.0.0'], { latest: '2.0.0', old: '1.0.0' }])
+    const file = new URL(gone.dist.tarball).pathname.replace('/api/v4', '')
+    await send('get', file, project.creator).expect(404)
+    await send('delete', `${file}/-rev/${after._rev}`, project.creator).expect(200)
+    await send('delete', at(project, `/-/thing-1.0.0.tgz/-rev/${after._rev}`), project.creator).expect(200)
+    expect((await shown(project))['dist-tags']).toEqual({ latest: '2.0.0' })
+    await send('delete', at(project, '/-rev/1-1'), project.creator).expect(409)
+    await send('delete', at(project, `/-rev/${(await shown(project))._rev}`), project.creator).expect(200)
+    await send('get', at(project), project.creator).expect(404)
+    await put(project, 'thing', { version: '1.1.0' }).expect(201)
+    const { body: log } = await t.api('get', `/audit_events?entity_type=Project&entity_id=${project.id}`, await anAdmin(t.ctx)).expect(200)
+    const deleted = log.filter(({ details }: { details: { action: string } }) => details.action === 'package_deleted')
+    expect(deleted).toHaveLength(3)
+  })
+
+  it.each([
+    ['nothing missing', ({ versions }: Shown) => versions, 400],
+    ['two missing', ({ versions }: Shown) => ({ '1.0.0': versions['1.0.0'] }), 400],
+    ['all missing', () => ({}), 400],
+  ])('is refused with %s', async (_, versionsOf, status) => {
+    const project = await published()
+    const document = await shown(project)
+    const changed = { ...document, versions: versionsOf(document) }
+    await send('put', at(project, `/-rev/${document._rev}`), project.creator)
+      .send(changed)
+      .expect(status)
+    expect(await shown(project)).toEqual(document)
+  })
+
+  it('is refused with another revision, for who does not delete packages, and with a package', async () => {
+    const project = await published()
+    const document = await shown(project)
+    const { '1.1.0': _, ...versions } = document.versions
+    const changed = { ...document, versions }
+    await send('put', at(project, '/-rev/2-2'), project.creator).send(changed).expect(409)
+    await send('put', at(project, `/-rev/${document._rev}`), project.creator)
+      .send(documentOf('thing'))
+      .expect(400)
+    const developer = await aUser(t.ctx)
+    await t.api('post', `${project.path}/members`, project.creator).send({ user_id: developer.id, access_level: 30 }).expect(201)
+    for (const who of [developer, (await deployToken(project, ['write_package_registry'])).token]) {
+      const headers = typeof who === 'string' ? { 'deploy-token': who } : who
+      await send('put', at(project, `/-rev/${document._rev}`), headers)
+        .send(changed)
+        .expect(403)
+      await send('delete', at(project, `/-rev/${document._rev}`), headers).expect(403)
+      await send('delete', at(project, `/-/thing-1.0.0.tgz/-rev/${document._rev}`), headers).expect(403)
+    }
+    await send('delete', at(project, `/-rev/${document._rev}`)).expect(401)
+    await send('delete', at(project, '/-rev/x%00'), project.creator).expect(404)
+    expect(await shown(project)).toEqual(document)
+  })
+})
+
+type Shown = { versions: Record<string, unknown> }
+
 describe('the npm registry of the instance (PK-21)', () => {
   it('has packages whose scope is the namespace of their project, of which no two have one name', async () => {
     const group = await aGroup(t.ctx)
@@ -239,5 +316,18 @@ describe('npm itself', () => {
     await npm(target, ['deprecate', `${name}@1.2.3`, 'an old one'])
     expect(await npm(target, ['view', name, 'deprecated'])).toContain('an old one')
     expect(await npm(source, ['publish'], 1)).toContain('Package already exists')
+    for (const version of ['1.3.0', '2.0.0-beta']) {
+      await writeFile(join(source, 'package.json'), JSON.stringify({ name, version }))
+      await npm(source, ['publish', ...(version.includes('-') ? ['--tag', 'next'] : [])])
+    }
+    expect(await npm(target, ['unpublish', `${name}@1.3.0`])).toContain(`- ${name}@1.3.0`)
+    expect(JSON.parse(await npm(target, ['view', name, 'versions', 'dist-tags', '--json']))).toEqual({
+      versions: ['1.2.3', '2.0.0-beta'],
+      'dist-tags': { latest: expect.any(String), next: '2.0.0-beta', stable: '1.2.3' },
+    })
+    await npm(target, ['unpublish', name], 1)
+    await npm(target, ['unpublish', name, '--force'])
+    expect(await npm(target, ['view', name], 1)).toContain('E404')
+    await npm(source, ['publish', '--tag', 'next'])
   })
 })
