@@ -3,8 +3,10 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { projectShares, projects } from '../../src/db/schema/index.js'
 import { families } from '../../src/routes/index.js'
+import { basic } from '../routes/packages/packages.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { furnish } from '../support/furnished.js'
 import { BODIES } from './matrix.js'
 
 const t = testApp()
@@ -26,15 +28,17 @@ beforeAll(async () => {
   const parent = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
   await aGroup(t.ctx, { creator: keeper, visibility: 'public', parent_id: parent.id })
   open.group = parent.id
-  open.project = (
-    await aProject(t.ctx, { creator: keeper, namespace_id: parent.id, visibility: 'public', developer: member, files: { 'a.txt': 'a\n' } })
-  ).id
+  const shown = await aProject(t.ctx, {
+    ...{ creator: keeper, namespace_id: parent.id, visibility: 'public', developer: member, files: { 'a.txt': 'a\n', 'go.mod': 'module x\n' } },
+  })
+  open.project = shown.id
   // something of every kind under the number that the routes are asked with, where everybody sees it
   const say = (path: string, body: object) => t.api('post', `/projects/${open.project}${path}`, keeper).send(body).expect(201)
   await say('/issues', { title: 'one', labels: 'one', description: 'two' })
   await say('/milestones', { title: 'one' })
   await say('/snippets', { title: 'one', file_name: 'one.txt', content: 'one', visibility: 'public' })
   await say('/wikis', { title: 'one', content: 'one' })
+  await furnish(t, shown, 'shown')
   for (let i = 0; i < 3; i++)
     open.others.push((await aProject(t.ctx, { creator: keeper, visibility: i === 0 ? 'internal' : 'public', files: { 'a.txt': 'a\n' } })).id)
   // one whose features are for members alone
@@ -54,6 +58,7 @@ async function hide() {
   const project = async (n: number, given: object = {}) => {
     const made = await aProject(t.ctx, { creator: keeper, ...named(n), topics: [SENTINEL], files: { [`${SENTINEL}.txt`]: SENTINEL }, ...given })
     hidden.projects.push({ id: made.id, path: made.fullPath })
+    furnished.push(made)
     return made
   }
   const group = async (n: number, given: { parent_id?: number } = {}) => {
@@ -62,6 +67,7 @@ async function hide() {
     hidden.groups.push({ id: made.id, path: (body as { full_path: string }).full_path })
     return made
   }
+  const furnished: TestProject[] = []
   const shared = await project(1)
   const top = await group(2)
   const below = await group(3, { parent_id: top.id })
@@ -81,6 +87,7 @@ async function hide() {
     await say('/snippets', { title: SENTINEL, file_name: `${SENTINEL}.txt`, content: SENTINEL, visibility: 'public' })
     await say('/wikis', { title: SENTINEL, content: SENTINEL })
   }
+  for (const each of furnished) await furnish(t, each, SENTINEL, keeper)
   for (const { id } of hidden.groups) {
     await t
       .api('post', `/groups/${id}/labels`, keeper)
@@ -149,7 +156,10 @@ async function heard(method: string, url: string, caller: TestUser | null, body?
   const answer = await t.app.inject({
     method: method as 'GET',
     url,
-    headers: { ...(caller && { 'private-token': caller.token }), ...(body && { 'content-type': 'application/json' }) },
+    headers: {
+      ...(caller && (url.startsWith('/v2/') ? basic('anyone', caller.token) : { 'private-token': caller.token })),
+      ...(body && { 'content-type': 'application/json' }),
+    },
     ...(body && { payload: JSON.stringify(body) }),
   })
   const { 'x-request-id': _, date: __, ...headers } = answer.headers
@@ -195,6 +205,55 @@ const graphql = () =>
       reviewRequestedMergeRequests { count } starredProjects { count nodes { fullPath } } } }`,
   ].map((query) => `/api/graphql?${new URLSearchParams({ query: query.replace(/\s+/g, ' ') })}`)
 
+/** What clients of packages and images ask a project for, by its id or path; of packages that are called `name`. */
+const protocols = (id: string | number, name: string): [method: string, url: string][] => {
+  const at = `/api/v4/projects/${id}/packages`
+  return [
+    ['GET', `${at}/generic/${name}/1.0/${name}.bin`],
+    ['GET', `${at}/npm/@${name}%2f${name}`],
+    ['GET', `${at}/npm/@${name}/${name}/-/${name}-1.0.0.tgz`],
+    ['GET', `${at}/npm/-/package/@${name}%2f${name}/dist-tags`],
+    ['GET', `${at}/pypi/simple`],
+    ['GET', `${at}/pypi/simple/${name}`],
+    ['GET', `${at}/maven/org/${name}/app/1.0/${name}-1.0.jar`],
+    ['GET', `${at}/maven/org/${name}/app/maven-metadata.xml`],
+    ['GET', `${at}/go/roost.test%2f${name}/@v/list`],
+    ['PUT', `${at}/generic/${name}/1.0/${name}.bin`],
+    ['PUT', `${at}/npm/@${name}%2f${name}`],
+    ['PUT', `${at}/maven/org/${name}/app/1.0/${name}-1.0.jar`],
+    ['POST', `${at}/pypi`],
+    ['DELETE', `${at}/npm/-/package/@${name}%2f${name}/dist-tags/latest`],
+  ]
+}
+const images = (path: string, name: string): [method: string, url: string][] => {
+  const at = `/v2/${path.toLowerCase()}/${name}`
+  return [
+    ['GET', `${at}/tags/list`],
+    ['GET', `${at}/manifests/${name}`],
+    ['HEAD', `${at}/manifests/${name}`],
+    ['GET', `${at}/referrers/sha256:${'0'.repeat(64)}`],
+    ['POST', `${at}/blobs/uploads/`],
+    ['PUT', `${at}/manifests/${name}`],
+    ['DELETE', `${at}/manifests/${name}`],
+  ]
+}
+
+/** The same by clients of packages, of everything that a group, or the service, has for the caller. */
+const packed = () =>
+  ['shown', SENTINEL].flatMap((name) => [
+    ...[open.project, ...open.others].flatMap((id) => protocols(id, name).flatMap(([method, url]) => (method === 'GET' ? [url] : []))),
+    ...[open.group].flatMap((id) => [
+      `/api/v4/groups/${id}/-/packages/pypi/simple`,
+      `/api/v4/groups/${id}/-/packages/pypi/simple/${name}`,
+      `/api/v4/groups/${id}/-/packages/maven/org/${name}/app/1.0/${name}-1.0.jar`,
+      `/api/v4/groups/${id}/-/packages/maven/org/${name}/app/maven-metadata.xml`,
+    ]),
+    `/api/v4/packages/npm/@${name}%2f${name}`,
+    `/api/v4/packages/npm/@${name}1%2f${name}`,
+    `/api/v4/packages/maven/org/${name}/app/maven-metadata.xml`,
+    ...images(`${keeper.username}/${name}1`, name).flatMap(([method, url]) => (method === 'GET' ? [url] : [])),
+  ])
+
 /** Every GET of what everybody sees, as everybody. Tokens show when they were last used, by design. */
 async function everything() {
   const asked = endpoints
@@ -205,7 +264,7 @@ async function everything() {
       // what is read from a repository is of one project
       return (path.includes('/repository/') ? [''] : QUERIES).map((query) => urlOf(path, id) + query)
     })
-  asked.push(...graphql())
+  asked.push(...graphql(), ...packed())
   const found = new Map<string, string>()
   for (const [name, caller] of Object.entries(callers))
     await each(asked, async (url) => {
@@ -270,6 +329,23 @@ describe('what is hidden changes no answer for callers who may not see it', () =
             ]),
         ),
       )
+    const called = hidden.projects.flatMap(({ id, path }) => {
+      const other = path.replace(/.$/, '0')
+      const [there, gone] = [
+        [...protocols(id, SENTINEL), ...protocols(encodeURIComponent(path), SENTINEL), ...images(path, SENTINEL)],
+        [...protocols(999_999, SENTINEL), ...protocols(encodeURIComponent(other), SENTINEL), ...images(other, SENTINEL)],
+      ]
+      return there.flatMap(([method, url], at) =>
+        Object.entries(callers).map(([name, caller]) => ({ name, caller, method, url, other: gone[at]?.[1] ?? '' })),
+      )
+    })
+    await each(called, async ({ name, caller, method, url, other }) => {
+      const body = method === 'GET' || method === 'HEAD' || method === 'DELETE' ? undefined : {}
+      const [a, b] = [await heard(method, url, caller, body), await heard(method, other, caller, body)]
+      // a refusal of the registry names the repository that was asked for
+      const repository = (text: string) => text.replace(/repository:[^:]+:/g, 'repository')
+      if (repository(a) !== repository(b) || /^\[2/.test(a)) different.push(`${method} ${url} as ${name}: ${a}, ${b} for ${other}`)
+    })
     await each(work, async ({ name, caller, method, path, there, gone }) => {
       const given = BODIES[`${method} ${path}`] ?? {}
       const query = method === 'GET' && path.endsWith('/search') ? `?${new URLSearchParams({ ...given })}` : ''

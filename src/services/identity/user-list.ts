@@ -106,8 +106,9 @@ const matches = (admin: boolean, search: Fuzzy['shape']) =>
         and(eq(users.id, sql.placeholder('viewer')), fuzzyMatch([users.email], search)),
       )
 
+/** A bot has the name of a token, and says that there is a project, which may be hidden: only administrators are listed any (PT-8). */
 const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filters' | 'search'>) =>
-  and(...conditionsOf(FILTERS, filters, null), search === 'all' ? undefined : matches(admin, search))
+  and(...conditionsOf(FILTERS, filters, null), admin ? undefined : sql`${users.kind} <> 'bot'`, search === 'all' ? undefined : matches(admin, search))
 
 /** Changes whenever the row does: it contains the id of the transaction that wrote it (`xmin`). */
 const basicKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin)`
