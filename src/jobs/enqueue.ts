@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { z } from 'zod'
 import { type Database, notifyAfterCommit, type Transaction } from '../db/client.js'
 import { jobs } from '../db/schema/index.js'
-import { storable } from '../lib/text/storable.js'
+import { storable } from '../lib/storable.js'
 import { type Job, PRIORITIES, type Priority } from './kinds.js'
 
 export interface JobOptions {

@@ -4,7 +4,7 @@ import { databaseError } from '../db/errors.js'
 import { runInHookChain } from '../lib/async/hook-chain.js'
 import { settlesWithin } from '../lib/async/settles-within.js'
 import { shareOf } from '../lib/share.js'
-import { storable } from '../lib/text/storable.js'
+import { storable } from '../lib/storable.js'
 import { unavailableIn } from '../lib/unavailable.js'
 import { type AnyJob, defaultRetries, MAX_RETRY_MS, PRIORITIES, SLOTS, type Slots } from './kinds.js'
 import {

@@ -1,8 +1,10 @@
 // @module-tag long
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { basic } from '../routes/packages/packages.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, anAdmin, aProject, type TestProject, type TestUser } from '../support/factories.js'
+import { npmDocument } from '../support/furnished.js'
 
 const t = testApp()
 let owner: TestUser
@@ -250,6 +252,123 @@ const KINDS: Record<string, Kind> = {
       pages: tag_list.map((topic: string) => [`/explore?topic=${encodeURIComponent(topic)}`, mark]),
       removed: null,
     }),
+  },
+  'topics of the service': {
+    make: (name) => api('POST', '/topics', { name, title: newMark(), description: mark }),
+    saved: ({ id, name }) => ({
+      at: `/topics/${id}`,
+      shows: { name, description: mark },
+      change: { sent: { description: `${mark} changed` }, shows: { name, description: `${mark} changed` } },
+      pages: [[`/explore?topic=${encodeURIComponent(name)}`, 'Explore']],
+    }),
+  },
+  'feature flags': {
+    make: (name) => api('POST', `${place.path}/feature_flags`, { name, description: newMark(), version: 'new_version_flag' }),
+    saved: ({ name }) => ({
+      at: `${place.path}/feature_flags/${encodeURIComponent(name)}`,
+      shows: { name, description: mark },
+      change: { sent: { description: `${mark} changed` }, shows: { name, description: `${mark} changed` } },
+      pages: [[`/${place.fullPath}/-/feature_flags`, name]],
+    }),
+  },
+  'lists of users': {
+    make: (name) => api('POST', `${place.path}/feature_flags_user_lists`, { name, user_xids: newMark() }),
+    saved: ({ iid, name }) => ({
+      at: `${place.path}/feature_flags_user_lists/${iid}`,
+      shows: { name, user_xids: mark },
+      change: { sent: { user_xids: `${mark}c` }, shows: { name, user_xids: `${mark}c` } },
+      pages: [],
+    }),
+  },
+  environments: {
+    make: (name) => api('POST', `${place.path}/environments`, { name, external_url: `https://${newMark()}.example` }),
+    saved: ({ id, name }) => ({
+      at: `${place.path}/environments/${id}`,
+      shows: { name, external_url: `https://${mark}.example` },
+      change: { sent: { external_url: `https://${mark}c.example` }, shows: { name, external_url: `https://${mark}c.example` } },
+      pages: [[`/${place.fullPath}/-/environments`, 'Environments']],
+      // one that is running is not removed
+      removed: null,
+    }),
+  },
+  badges: {
+    make: (name) => api('POST', `${place.path}/badges`, { name, link_url: `https://${newMark()}.example`, image_url: 'https://example.org/i' }),
+    saved: ({ id, name }) => ({
+      at: `${place.path}/badges/${id}`,
+      shows: { name, link_url: `https://${mark}.example` },
+      change: { sent: { link_url: `https://${mark}c.example` }, shows: { name, link_url: `https://${mark}c.example` } },
+      pages: [],
+    }),
+  },
+  'tokens of projects': {
+    make: (name) =>
+      api('POST', `${place.path}/access_tokens`, {
+        ...{ name, scopes: ['read_api'] },
+        expires_at: new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10),
+      }),
+    saved: ({ id, name }) => ({
+      at: `${place.path}/access_tokens/${id}`,
+      shows: { id, name },
+      pages: [[`/${place.fullPath}/-/settings/access_tokens`, 'Access tokens']],
+      // it stays, and is revoked
+      removed: null,
+    }),
+  },
+  'schedules of pipelines': {
+    make: (description) => api('POST', `${place.path}/pipeline_schedules`, { description, ref: 'main', cron: '0 1 * * *' }),
+    saved: ({ id, description }) => ({
+      at: `${place.path}/pipeline_schedules/${id}`,
+      shows: { description },
+      change: { sent: { cron: '0 2 * * *' }, shows: { description, cron: '0 2 * * *' } },
+      pages: [],
+    }),
+  },
+  boards: {
+    make: (name) => api('POST', `${place.path}/boards`, { name }),
+    saved: ({ id, name }) => ({
+      at: `${place.path}/boards/${id}`,
+      shows: { name },
+      pages: [[`/${place.fullPath}/-/boards/${id}`, 'Closed']],
+    }),
+  },
+  'generic packages': {
+    async make(name) {
+      const file = encodeURIComponent(name)
+      const answer = await fetch(`${t.url}/api/v4${place.path}/packages/generic/${file}/${file}/${file}?select=package_file`, {
+        ...{ method: 'PUT', headers: { 'private-token': owner.token, 'content-type': 'application/octet-stream' }, body: newMark() },
+      })
+      const text = await answer.text()
+      return { status: answer.status, body: /^[[{]/.test(text) ? JSON.parse(text) : text }
+    },
+    saved: ({ package_id, file }) => ({
+      at: `${place.path}/packages/${package_id}`,
+      pages: [
+        [`/${place.fullPath}/-/packages/${package_id}`, 'SHA'],
+        [pathOf(file.url), mark],
+      ],
+    }),
+  },
+  'npm packages': {
+    make: (name) =>
+      // that is the address of a file
+      name.includes('/-/')
+        ? Promise.resolve({ status: 400, body: { error: 'name is invalid' } })
+        : api('PUT', `${place.path}/packages/npm/${encodeURIComponent(name)}`, npmDocument(name, '1.0.0', { description: newMark() })),
+    saved: () => ({ pages: [[`/${place.fullPath}/-/packages`, '1.0.0']] }),
+  },
+  'tags of images': {
+    async make(tag) {
+      const mediaType = 'application/vnd.oci.image.index.v1+json'
+      const answer = await fetch(`${t.url}/v2/${place.fullPath.toLowerCase()}/app/manifests/${encodeURIComponent(tag)}`, {
+        ...{ method: 'PUT', headers: { ...basic('x', owner.token), 'content-type': mediaType } },
+        body: JSON.stringify({ schemaVersion: 2, mediaType, manifests: [] }),
+      })
+      const { errors } = JSON.parse((await answer.text()) || '{}')
+      if (errors) return { status: answer.status, body: { error: errors[0].code } }
+      const [repository] = (await api('GET', `${place.path}/registry/repositories`)).body
+      return { status: 201, body: { at: `${place.path}/registry/repositories/${repository.id}/tags/${encodeURIComponent(tag)}`, tag } }
+    },
+    saved: ({ at, tag }) => ({ at, shows: { name: tag }, pages: [[`/${place.fullPath}/-/container_registry`, 'app']] }),
   },
   projects: {
     make: (path) => api('POST', '/projects', { name: `n${newMark()}`, path, namespace_id: group.id, visibility: 'public' }),

@@ -5,6 +5,7 @@ import { CALLERS, MATRIX, rowOf } from '../access/matrix.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { furnish } from '../support/furnished.js'
 import { addressOf, asking, bare, type Place } from '../support/site-walk.js'
 
 const t = testApp()
@@ -48,6 +49,7 @@ beforeAll(async () => {
     await say(project, '/wikis', { title: text, content: text })
     await say(project, '/repository/tags', { tag_name: `tag-${text}`, ref: 'main' })
     await say(project, '/releases', { tag_name: `tag-${text}`, name: text, description: text })
+    await furnish(t, project, text, keeper)
     await t.ctx.jobs.drain()
   }
   await fill(open, 'shown')
@@ -95,7 +97,7 @@ beforeAll(async () => {
     if (name === 'anonymous') await browsers[name].open('/users/sign_in')
     else await browsers[name].signIn(cast[name])
   }
-})
+}, 180_000)
 
 const shownPlace = (): Place => ({ project: open.fullPath, group: groupPath, user: keeper.username })
 /** Nothing of these is there for those outside; of the second, for no caller. */

@@ -2,11 +2,11 @@ import { Readable } from 'node:stream'
 import type { ProjectSubject } from '../../access/rules.js'
 import { invalidInput, noSuchRoute } from '../../failures.js'
 import { withBody } from '../../http/body/paced.js'
-import { type PackageAbility, packageProject } from '../../services/packages/caller.js'
+import { missingPackage, type PackageAbility, packageProject } from '../../services/packages/caller.js'
 import { receiveFile } from '../../services/packages/files.js'
 import {
-  checkNpmName,
   deprecateNpm,
+  isNpmName,
   npmFile,
   npmPackument,
   npmTags,
@@ -30,7 +30,9 @@ type Address = { name: string; revision?: string } & (
 
 function addressOf(call: PackageCall): Address {
   const [, before, revision] = /^(.+)\/-rev\/([^/]{1,100})$/.exec(inPath(call, '*')) ?? []
-  return before === undefined || revision === undefined ? placeOf(inPath(call, '*')) : { ...placeOf(before), revision }
+  const at = before === undefined || revision === undefined ? placeOf(inPath(call, '*')) : { ...placeOf(before), revision }
+  if (!isNpmName(at.name)) throw call.request.method === 'PUT' ? invalidInput('name is invalid') : missingPackage()
+  return at
 }
 
 function placeOf(path: string): Address {
@@ -39,7 +41,6 @@ function placeOf(path: string): Address {
   const [packed, file] = at < 0 || at + 3 === path.length ? [] : [path.slice(0, at), path.slice(at + 3)]
   const name = tagged ?? (path.startsWith('-/') ? undefined : (packed ?? path))
   if (name === undefined) throw noSuchRoute()
-  checkNpmName(name)
   if (tagged !== undefined) return tag === undefined ? { name, kind: 'tags' } : { name, kind: 'tag', tag }
   return packed !== undefined && file !== undefined ? { name, kind: 'file', file } : { name, kind: 'package' }
 }

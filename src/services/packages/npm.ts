@@ -8,7 +8,7 @@ import { namespaces, packageFiles, packages, packageTags, projects } from '../..
 import { statement } from '../../db/statement.js'
 import { Failure, invalidInput, refused } from '../../failures.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
-import { storable } from '../../lib/text/storable.js'
+import { storable } from '../../lib/storable.js'
 import { missingPackage, type PackageAbility, type PackageCaller, packageProject } from './caller.js'
 import { addFile, ensurePackage, findFile, type PackageFile } from './files.js'
 
@@ -22,10 +22,8 @@ const NAME = /^(?:@[\w.~-]{1,100}\/)?[\w.+~-]{1,200}$/
 const VERSION = /^\d{1,15}\.\d{1,15}\.\d{1,15}(?:-[\w.-]{1,100})?(?:\+[\w.-]{1,100})?$/
 const TAG = /^[^\s\p{Cc}\p{Cs}/\\%]{1,255}$/u
 
-/** Throws 404 for what no npm package can be called. */
-export function checkNpmName(name: string): void {
-  if (!NAME.test(name) || name.split('/').some((part) => /^@?\.+$/.test(part))) throw missingPackage()
-}
+/** Whether an npm package can be called so. */
+export const isNpmName = (name: string): boolean => NAME.test(name) && !name.split('/').some((part) => /^@?\.+$/.test(part))
 
 /** The fields of a description that clients read to install a version, or that people are shown. */
 const KEPT =
