@@ -38,6 +38,7 @@ import { pushMirror } from '../services/projects/mirrors/push.js'
 import { removeFiles } from '../services/projects/remove.js'
 import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
 import { templateJob } from '../services/projects/template.js'
+import { expireTags } from '../services/registry/expiration.js'
 import { removeUnusedBlobs } from '../services/registry/manifests.js'
 import { maintenance } from '../services/repository/push/maintenance-job.js'
 
@@ -76,6 +77,7 @@ export const kinds: AnyJob<Context>[] = [
   removeArtifacts,
   removePackageFiles,
   removeUnusedBlobs,
+  expireTags,
   archiveLogs,
   endStaleBuilds,
   returnLostBuilds,

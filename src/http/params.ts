@@ -112,6 +112,10 @@ export const clearableId = () =>
     shownAs(integerOfAnySize(), { type: 'integer', minimum: 0, maximum: MAX_INTEGER }).transform((n) => (n >= 0 && n <= MAX_INTEGER ? n + 0 : -1)),
   )
 
+/** An integer that an empty value, or JSON null, clears. */
+export const clearableInt = () =>
+  z.preprocess((value) => (value === '' ? null : value), shownAs(z.union([NULL, ...INTEGERS], INVALID), { type: ['integer', 'null'] }))
+
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0'])
 const MAX_WORD = 'false'.length

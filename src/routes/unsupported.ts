@@ -54,7 +54,6 @@ const UNSUPPORTED: { of: string[]; parameters: Record<string, string[]> }[] = [
       auto_devops_enabled: ['false'],
       auto_devops_deploy_strategy: ['continuous'],
       service_desk_enabled: ['false'],
-      container_expiration_policy_attributes: [],
       requirements_access_level: ['disabled'],
       issues_template: [],
       merge_requests_template: [],

@@ -51,6 +51,7 @@ const FROZEN = {
   '0044_invitations': '71597bb26d910282b33e2c10500d4e1def2a14768f7fb4669bc78b6e713c7505',
   '0045_container_registry': 'b254e53d00454afb552ec7e0633dd7765c83e89781fd2643619b64c6f46e9cd5',
   '0046_rest': 'e8860663fa5830d804cf902fba572655abf2b61c125b8c94818fbd77e8d6a44d',
+  '0046_container_expiration': '9c8629002fc6ead51a60f115238b2b632114b965a06273041172a07c28c717c2',
 }
 
 describe('migrations', () => {

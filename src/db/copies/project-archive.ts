@@ -218,7 +218,8 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
 /** Columns of the project that the archive sets; the others belong to the place where it is. */
 const PROJECT_COLUMNS_LEFT_OUT = new Set(
   `id namespace_id creator_id name path storage visibility avatar star_count forks_count import_status import_error forked_from_id archived empty_repo has_wiki
-   default_branch repository_size commit_count lfs_objects_size job_artifacts_size packages_size job_token_scope_enabled external_services pushes_since_gc pushes_housekept marked_for_deletion_at deletion_due_at`.split(
+   default_branch repository_size commit_count lfs_objects_size job_artifacts_size packages_size container_expiration_policy
+   container_expiration_next_run_at job_token_scope_enabled external_services pushes_since_gc pushes_housekept marked_for_deletion_at deletion_due_at`.split(
     /\s+/,
   ),
 )

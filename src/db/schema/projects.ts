@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, bigint, boolean, date, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import type { ExpirationPolicy } from '../../rules/registry/expiration.js'
 import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { users } from './users.js'
@@ -93,6 +94,10 @@ export const projects = pgTable(
     packages_enabled: boolean(),
     /** Kept and shown only; null: never given (PR-61). */
     pages_access_level: text({ enum: ['disabled', 'private', 'enabled', 'public'] }),
+    /** What was given of the policy by which tags of images go; null: nothing (OCI-81). */
+    container_expiration_policy: jsonb().$type<Partial<ExpirationPolicy>>(),
+    /** When it is done next; null while it is off. */
+    container_expiration_next_run_at: moment(),
     tag_list: text().array().notNull().default(sql`'{}'`),
     avatar: text(),
     star_count: integer().notNull().default(0),
@@ -155,6 +160,9 @@ export const projects = pgTable(
       t.packages_size,
     ),
     index('projects_deletion_due_at_idx').on(t.deletion_due_at).where(sql`${t.deletion_due_at} is not null`),
+    index('projects_container_expiration_next_run_at_idx')
+      .on(t.container_expiration_next_run_at)
+      .where(sql`${t.container_expiration_next_run_at} is not null`),
     index('projects_forked_from_id_idx').on(t.forked_from_id),
   ],
 )

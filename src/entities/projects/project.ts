@@ -4,6 +4,7 @@ import type { View } from '../../http/view.js'
 import { dayOf } from '../../lib/text/day.js'
 import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../rules/notifications.js'
 import { DEFAULT_GIT_DEPTH, GIT_STRATEGIES, PAGES_LEVELS } from '../../rules/project-settings.js'
+import { policyOf } from '../../rules/registry/expiration.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITIES, visibilityName } from '../../rules/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
@@ -22,6 +23,16 @@ const identity = {
   path_with_namespace: z.string(),
   created_at: z.iso.datetime(),
 }
+
+const ContainerExpirationPolicy = z.strictObject({
+  enabled: z.boolean(),
+  cadence: z.string(),
+  keep_n: z.int().nullable(),
+  older_than: z.string().nullable(),
+  name_regex: z.string(),
+  name_regex_keep: z.string().nullable(),
+  next_run_at: z.iso.datetime().nullable(),
+})
 
 const License = z.strictObject({
   key: z.string(),
@@ -94,6 +105,7 @@ export const Project = z
     analytics_access_level: Feature,
     container_registry_enabled: z.boolean(),
     container_registry_access_level: z.enum(['disabled', 'enabled']),
+    container_expiration_policy: ContainerExpirationPolicy,
     packages_enabled: z.boolean(),
     pages_access_level: z.enum(PAGES_LEVELS),
     can_create_merge_request_in: z.boolean(),
@@ -308,6 +320,10 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     analytics_access_level: featureName(project.analytics_access_level),
     container_registry_enabled: project.container_registry_enabled,
     container_registry_access_level: project.container_registry_enabled ? ('enabled' as const) : ('disabled' as const),
+    container_expiration_policy: {
+      ...policyOf(project.container_expiration_policy),
+      next_run_at: project.container_expiration_next_run_at?.toISOString() ?? null,
+    },
     packages_enabled: project.packages_enabled ?? true,
     pages_access_level: project.pages_access_level ?? ('disabled' as const),
     can_create_merge_request_in: canProject({ ...standing, project }, 'propose_merge_request'),

@@ -9,7 +9,7 @@ import { Project, ProjectStatistics, presentProject, withLicense } from '../../e
 import { notFound, refused } from '../../failures.js'
 import * as documented from '../../http/documented.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableFile, commaList, int, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableFile, clearableInt, commaList, int, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
 import type { View } from '../../http/view.js'
 import { GIT_STRATEGIES, PAGES_LEVELS } from '../../rules/project-settings.js'
 import { SQUASH_OPTIONS } from '../../rules/squash.js'
@@ -53,6 +53,17 @@ const attributes = {
   analytics_access_level: feature(),
   container_registry_enabled: opt(bool()),
   container_registry_access_level: opt(oneOf(['disabled', 'enabled'])),
+  container_expiration_policy_attributes: z
+    .object({
+      enabled: opt(bool()),
+      cadence: opt(str()),
+      keep_n: opt(clearableInt()),
+      older_than: opt(clearable()),
+      name_regex_delete: opt(str()),
+      name_regex: opt(str()),
+      name_regex_keep: opt(clearable()),
+    })
+    .optional(),
   lfs_enabled: opt(bool()),
   shared_runners_enabled: opt(bool()),
   public_jobs: opt(bool()),

@@ -176,6 +176,7 @@ export const PLACES: Record<string, string> = {
   issue_branch_template: 'Name of branches made from issues, with `%{id}` and `%{title}`.',
   suggestion_commit_message: 'Message of applied suggestions, with placeholders such as `%{file_paths}`.',
   container_registry_enabled: 'Whether images of containers can be pushed and pulled.',
+  container_expiration_policy_attributes: 'Which tags of images go by themselves, and how often.',
   shared_runners_enabled: 'Whether runners of the instance take its jobs.',
   public_jobs: 'Whether jobs are visible to everyone who can see the project.',
   public_builds: 'Former name of `public_jobs`.',

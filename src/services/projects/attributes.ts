@@ -5,6 +5,7 @@ import { MAX_PROJECT_DESCRIPTION } from '../../rules/descriptions.js'
 import { templateFaults } from '../../rules/message-templates.js'
 import { lengthOf, tooLong } from '../../rules/path.js'
 import { type GitStrategy, MAX_BUILD_TIMEOUT_S, MAX_GIT_DEPTH, MIN_BUILD_TIMEOUT_S, type PagesLevel } from '../../rules/project-settings.js'
+import { type ExpirationPolicy, policyFaults, policyOf, secondsOf } from '../../rules/registry/expiration.js'
 import type { SQUASH_OPTIONS } from '../../rules/squash.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityName } from '../../rules/visibility.js'
 import { isRestricted, type Settings } from '../core/settings.js'
@@ -32,6 +33,7 @@ export interface ProjectAttributes {
   analytics_access_level?: FeatureLevel | undefined
   container_registry_enabled?: boolean | undefined
   container_registry_access_level?: 'disabled' | 'enabled' | undefined
+  container_expiration_policy_attributes?: GivenPolicy | undefined
   lfs_enabled?: boolean | undefined
   shared_runners_enabled?: boolean | undefined
   public_jobs?: boolean | undefined
@@ -68,6 +70,35 @@ export interface ProjectAttributes {
   emails_enabled?: boolean | undefined
   /** Null removes the avatar. */
   avatar?: { data: Buffer } | null | undefined
+}
+
+/** The parts of a policy that are given; `name_regex_delete` is another name of `name_regex`. */
+type GivenPolicy = { [Name in keyof ExpirationPolicy]?: ExpirationPolicy[Name] | undefined } & { name_regex_delete?: string | undefined }
+
+const policyGiven = ({ name_regex_delete, ...given }: GivenPolicy): Partial<ExpirationPolicy> =>
+  JSON.parse(
+    JSON.stringify({
+      ...given,
+      name_regex: name_regex_delete ?? given.name_regex,
+      // an empty text clears them, as null does
+      ...(given.older_than === '' && { older_than: null }),
+      ...(given.name_regex_keep === '' && { name_regex_keep: null }),
+    }),
+  ) as Partial<ExpirationPolicy>
+
+/** The columns of a policy for the tags of images: what is given of it and, while it is on, its next time (OCI-81). */
+export function policyColumns(
+  { container_expiration_policy_attributes: given }: ProjectAttributes,
+  now: Date,
+  former: Partial<ExpirationPolicy> | null,
+) {
+  if (!given) return {}
+  const policy = { ...former, ...policyGiven(given) }
+  const { enabled, cadence } = policyOf(policy)
+  return {
+    container_expiration_policy: policy,
+    container_expiration_next_run_at: enabled ? new Date(now.getTime() + secondsOf(cadence) * 1_000) : null,
+  }
 }
 
 const SAME_NAME = [
@@ -146,6 +177,7 @@ export function attributeFaults(given: ProjectAttributes): Record<string, string
     const texts = templateFaults(given[name] ?? '')
     if (texts.length > 0) faults[name] = texts
   }
+  if (given.container_expiration_policy_attributes) Object.assign(faults, policyFaults(policyGiven(given.container_expiration_policy_attributes)))
   return faults
 }
 

@@ -21,7 +21,7 @@ import { imageFaults, storeAvatar } from '../identity/avatars.js'
 import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.js'
 import { createCommit, type NewCommit } from '../repository/commits/create.js'
 import { recordArchive } from './archives/import.js'
-import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
+import { attributeFaults, columnsOf, type ProjectAttributes, policyColumns, visibilityFaults } from './attributes.js'
 import { readImportUrl, recordImport } from './import.js'
 import { type PullMirrorAttributes, type PullMirrorChange, readPullMirror, withoutCredentials, writePullMirror } from './mirrors/follow.js'
 import { cancelReservation, endReservation, lockReservation, reserveProject } from './reservations.js'
@@ -121,6 +121,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
       id,
       shared_runners_enabled: settings.shared_runners_enabled,
       ...columnsOf(given),
+      ...policyColumns(given, now, null),
       namespace_id: target.id,
       creator_id: caller.user.id,
       name,

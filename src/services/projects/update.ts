@@ -14,7 +14,7 @@ import { readSettings, type Settings } from '../core/settings.js'
 import { imageFaults, removeAvatar, storeAvatar } from '../identity/avatars.js'
 import { moveRoute } from '../identity/namespaces.js'
 import { repositoryOf } from '../repository/repositories.js'
-import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
+import { attributeFaults, columnsOf, type ProjectAttributes, policyColumns, visibilityFaults } from './attributes.js'
 import { addTakenFaults, takenError } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
 import { type PullMirrorAttributes, readPullMirror, writePullMirror } from './mirrors/follow.js'
@@ -56,7 +56,14 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
         if (Object.keys(faults).length > 0) throw invalidRecord(faults)
         const changed = await tx
           .update(projects)
-          .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
+          .set({
+            ...columnsOf(given),
+            ...policyColumns(given, ctx.now(), project.container_expiration_policy),
+            name,
+            path,
+            ...(branch !== undefined && { default_branch: branch }),
+            updated_at: ctx.now(),
+          })
           .where(and(eq(projects.id, project.id), eq(projects.namespace_id, namespace.id), isNull(projects.marked_for_deletion_at)))
           .returning({ id: projects.id })
         if (changed.length === 0) throw notFound('Project')

@@ -182,6 +182,61 @@ export async function deleteManifest(ctx: Context, { id }: Repository, reference
   if (deleted.length === 0) throw manifestUnknown()
 }
 
+/** Media types of what lists images. */
+const INDEXES = ['application/vnd.docker.distribution.manifest.list.v2+json', 'application/vnd.oci.image.index.v1+json']
+/** Indexes that are read in one step. */
+const INDEX_BATCH = 50
+
+/** The digests that a manifest lists, in hex. */
+const listedBy = (content: Buffer): string[] => (parse(content).manifests ?? []).flatMap(({ digest }) => oidOf(digest) ?? [])
+
+/** Those of some digests that the indexes of a repository list. */
+async function listedIn(tx: Transaction, { id }: Repository, oids: Set<string>): Promise<Set<string>> {
+  const listed = new Set<string>()
+  for (let last = 0; ; ) {
+    const indexes = await tx
+      .select({ id: containerManifests.id, content: containerManifests.content })
+      .from(containerManifests)
+      .where(and(eq(containerManifests.repository_id, id), inArray(containerManifests.media_type, INDEXES), gt(containerManifests.id, last)))
+      .orderBy(asc(containerManifests.id))
+      .limit(INDEX_BATCH)
+    for (const { content } of indexes) for (const oid of listedBy(content)) if (oids.has(oid)) listed.add(oid)
+    if (indexes.length < INDEX_BATCH) return listed
+    last = indexes.at(-1)?.id ?? 0
+  }
+}
+
+/**
+ * Removes those of some manifests that have no tag and are in no index, then in the same way what only they listed, and what
+ * is about them, such as signatures (OCI-81).
+ */
+export async function removeLoose(ctx: Context, repository: Repository, ids: number[]): Promise<void> {
+  const untagged = sql`not exists (select from ${containerTags} t where t.manifest_id = ${containerManifests.id})`
+  let next = inArray(containerManifests.id, ids)
+  for (let found = ids.length; found > 0; )
+    await ctx.db.transaction(async (tx) => {
+      await lockRepository(tx, repository)
+      const candidates = await tx
+        .select({ id: containerManifests.id, oid: containerManifests.oid, media_type: containerManifests.media_type })
+        .from(containerManifests)
+        .where(and(eq(containerManifests.repository_id, repository.id), untagged, next))
+        .limit(MAX_LAYERS)
+      const listed = candidates.length > 0 ? await listedIn(tx, repository, new Set(candidates.map(({ oid }) => oid))) : new Set()
+      const gone = candidates.filter(({ oid }) => !listed.has(oid))
+      const children = new Set<string>()
+      for (const { id, media_type } of gone) {
+        const where = eq(containerManifests.id, id)
+        const [deleted] = INDEXES.includes(media_type)
+          ? await tx.delete(containerManifests).where(where).returning({ content: containerManifests.content })
+          : await tx.delete(containerManifests).where(where).returning({ id: containerManifests.id })
+        if (deleted && 'content' in deleted) for (const oid of listedBy(deleted.content)) children.add(oid)
+      }
+      const oids = gone.map(({ oid }) => oid)
+      next = sql`(${inArray(containerManifests.oid, [...children])} or ${inArray(containerManifests.subject, oids)})`
+      found = gone.length
+    })
+}
+
 /** Removes a blob that no manifest needs; false if there is none. */
 export async function deleteBlob(ctx: Context, repository: Repository, oid: string): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {

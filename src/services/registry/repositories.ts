@@ -182,17 +182,21 @@ export async function deleteRepository(ctx: Context, subject: ProjectSubject, id
   })
 }
 
-/** Removes tags; their manifests stay for who knows their digests. Throws 404 if a single one is not there. */
-export async function deleteTags(ctx: Context, subject: ProjectSubject, id: number, names: string[]): Promise<void> {
+/**
+ * Removes tags; their manifests, whose ids it returns, stay for who knows their digests. Throws 404 if a single one is not
+ * there.
+ */
+export async function deleteTags(ctx: Context, subject: ProjectSubject, id: number, names: string[]): Promise<number[]> {
   await getRepository(ctx, id, subject)
-  await ctx.db.transaction(async (tx) => {
+  return ctx.db.transaction(async (tx) => {
     const deleted = await tx
       .delete(containerTags)
       .where(and(eq(containerTags.repository_id, id), inArray(containerTags.name, names)))
-      .returning({ name: containerTags.name })
+      .returning({ name: containerTags.name, manifest_id: containerTags.manifest_id })
     if (deleted.length === 0 && names.length === 1) throw notFound('Tag')
     for (const { name } of deleted)
       await audit(ctx, tx, { action: 'container_tag_deleted', target: targetOf(subject), changes: { name: { from: name, to: null } } })
+    return deleted.map(({ manifest_id }) => manifest_id)
   })
 }
 
@@ -211,8 +215,8 @@ interface RegExpLike {
 /** The most tags that go at once (OCI-23). */
 const MAX_BULK = 1_000
 
-/** Removes tags by their names and age; `latest` stays, as in the original (OCI-23). */
-export async function deleteSomeTags(ctx: Context, subject: ProjectSubject, id: number, selection: TagSelection): Promise<void> {
+/** Removes tags by their names and age; `latest` stays, as in the original (OCI-23). Returns the ids of their manifests. */
+export async function deleteSomeTags(ctx: Context, subject: ProjectSubject, id: number, selection: TagSelection): Promise<number[]> {
   await getRepository(ctx, id, subject)
   const tags = await ctx.db.write
     .select({ name: containerTags.name, updated_at: containerTags.updated_at })
@@ -223,5 +227,5 @@ export async function deleteSomeTags(ctx: Context, subject: ProjectSubject, id: 
   const fitting = tags.filter(({ name }) => name_regex_delete.matches(name) && !name_regex_keep?.matches(name))
   const old = fitting.slice(keep_n).filter(({ updated_at }) => older_than === null || updated_at < older_than)
   const names = old.slice(-MAX_BULK).map(({ name }) => name)
-  if (names.length > 0) await deleteTags(ctx, subject, id, names)
+  return names.length > 0 ? deleteTags(ctx, subject, id, names) : []
 }

@@ -80,7 +80,6 @@ describe('fields of projects', () => {
     for (const [name, value] of Object.entries({
       auto_devops_enabled: true,
       service_desk_enabled: true,
-      container_expiration_policy_attributes: { enabled: true },
     }))
       await put(project, { description: 'x', [name]: value }).expect(400, { error: `${name} is not supported` })
     await set(project, { description: 'x', auto_devops_enabled: false, service_desk_enabled: false, auto_devops_deploy_strategy: 'continuous' })

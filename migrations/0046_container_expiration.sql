@@ -1,0 +1,3 @@
+ALTER TABLE "projects" ADD COLUMN "container_expiration_policy" jsonb;--> statement-breakpoint
+ALTER TABLE "projects" ADD COLUMN "container_expiration_next_run_at" timestamp (3) with time zone;--> statement-breakpoint
+CREATE INDEX "projects_container_expiration_next_run_at_idx" ON "projects" USING btree ("container_expiration_next_run_at") WHERE "projects"."container_expiration_next_run_at" is not null;
