@@ -93,6 +93,7 @@ const LONG_KINDS = [
   'remove artifacts',
   'remove package files',
   'remove unused layers',
+  'remove tags of images',
   'remove former repositories',
   'due deletions',
   'finish the removal of a user',
