@@ -48,4 +48,4 @@ export function systemFault(error: unknown): Unavailable | null {
 }
 
 /** An error as Unavailable if a part of the service or of the machine is unavailable; null for any other error. */
-export const asUnavailable = (error: unknown): Unavailable | null => (error instanceof Unavailable ? error : systemFault(error))
+export const asUnavailable = (error: unknown): Unavailable | null => unavailableIn(error) ?? systemFault(error)

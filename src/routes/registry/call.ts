@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ANONYMOUS } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { databaseError } from '../../db/errors.js'
 import { failureText, STATUS } from '../../failures.js'
 import { asFailure } from '../../http/failure-handler.js'
 import { countRequest, forCall } from '../../http/mount.js'
@@ -82,7 +81,7 @@ const CODES: Partial<Record<number, RegistryCode>> = {
 /** The body and headers of a refusal as clients of registries read it; null for what is none. */
 export function refusalOf(ctx: Context, fault: unknown, request: FastifyRequest): RegistryFailure | null {
   if (fault instanceof RegistryFailure) return fault
-  const failure = asFailure(databaseError(fault), request)
+  const failure = asFailure(fault, request)
   if (!failure) return null
   const status = STATUS[failure.kind]
   return new RegistryFailure(status, CODES[status] ?? 'DENIED', failureText(failure.body), status === 401 ? challenge(ctx) : failure.headers)
