@@ -73,7 +73,7 @@ describe('the policy by which tags of images go (OCI-81)', () => {
     expect(made.body.container_expiration_policy).toMatchObject({ enabled: true, keep_n: 25, next_run_at: expect.any(String) })
   })
 
-  it('is refused with what it cannot be, and by who does not manage the project', async () => {
+  it('is refused with what it cannot be, and for those who do not manage the project', async () => {
     const project = await aProject(t.ctx)
     for (const [given, text] of [
       [{ cadence: '2d' }, 'is not included in the list'],
@@ -130,7 +130,7 @@ describe('the policy by which tags of images go (OCI-81)', () => {
     await run(project)
     expect(await tags(project)).toEqual(['kept', 'kept-index'])
     expect(await Promise.all([both, child, shared, index, other, alone, signature, pinned].map((each) => has(project, each)))).toEqual(
-      // what nobody ever tagged stays for who knows its digest
+      // what never had a tag stays for who knows its digest
       [true, false, true, false, true, false, false, true],
     )
     await t.ctx.db.write.update(containerBlobs).set({ created_at: new Date(Date.now() - 2 * 86_400_000) })
