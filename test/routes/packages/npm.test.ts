@@ -108,7 +108,7 @@ describe('an npm package', () => {
     for (const name of ['..%2f..', '@..%2fx', '%20', '@a%2fb%2fc'])
       await send('put', `${base(project)}/${name}`, project.creator)
         .send({})
-        .expect(404)
+        .expect(400, { error: 'name is invalid' })
   })
 
   it('has a maximum size, and a description that has one (PK-7, PK-20)', async () => {
