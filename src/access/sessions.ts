@@ -30,6 +30,8 @@ export interface Session {
   impersonator: ActorUser | null
   /** The file of the avatar, as in the `users` table. */
   avatar: string | null
+  /** The language that the person in front of the browser has chosen for pages; null: none. */
+  language: string | null
   passwordExpired: boolean
   twoFactor: boolean
   /** The password was right; nothing is open before the second factor. */
@@ -64,6 +66,7 @@ const selectSession = statement('session by digest', (db) =>
     .select({
       user: actorColumns,
       avatar: users.avatar,
+      language: users.preferred_language,
       state: users.state,
       kind: users.kind,
       removal: users.removal,
@@ -127,6 +130,7 @@ export async function findSession(ctx: Context, value: string | undefined, addre
     caller: { ...(actsAs ? { user: actorOf(actsAs), sudoer: user } : { user }), token: { id: 0, kind: 'session', scopes: ['api'] } },
     impersonator: actsAs ? user : null,
     avatar: (actsAs ?? found).avatar,
+    language: found.language,
     passwordExpired: found.password_expired,
     twoFactor: found.two_factor_enabled,
     awaitsSecondFactor: found.awaits_second_factor,

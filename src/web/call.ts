@@ -14,6 +14,7 @@ import { noDetails } from '../lib/async/call-times.js'
 import { holderOfCall, runAsHolder } from '../lib/async/holder.js'
 import { onlyOnce } from '../services/core/sent-forms.js'
 import { drafted } from './drafts.js'
+import { inLanguage, t } from './language/language.js'
 import { inUrl } from './links.js'
 import type { Answer, CallerState, Form, Page, PageView, Refusal, Sender } from './page.js'
 import { Download, Plain, Redirect } from './page.js'
@@ -47,8 +48,21 @@ export async function answerPage(site: Sender, declared: Page | Form, params: Pa
   await countRequest(ctx, (session?.impersonator ?? caller.user)?.id ?? null, request, reply, 'web')
   const call = forCall(ctx, request, caller)
   const view = await viewOf(call, session, request, reply)
-  if ('submit' in declared) checkOrigin(ctx, declared, request, session)
-  if (session?.impersonator && declared.ownerOnly) throw forbidden('This is open only to the owner of the account. Stop acting as them first.')
+  return inLanguage(view.language, () => answerIn(site, { declared, params, session, caller, call, view }, request, reply))
+}
+
+interface Asked {
+  declared: Page | Form
+  params: ParameterBag
+  session: Session | null
+  caller: Caller
+  call: Context
+  view: PageView
+}
+
+async function answerIn(site: Sender, { declared, params, session, caller, call, view }: Asked, request: FastifyRequest, reply: FastifyReply) {
+  if ('submit' in declared) checkOrigin(call, declared, request, session)
+  if (session?.impersonator && declared.ownerOnly) throw forbidden(t('This is open only to the owner of the account. Stop acting as them first.'))
   const state = stateOf(caller, session, view.now)
   if (state && !declared.openWhen?.includes(state)) return site.send(view, new Redirect(WAYS_OUT[state]), request, reply)
   const bag = joinBags(request.query as ParameterBag, withUnixLines(request.body as ParameterBag | undefined), params)
@@ -122,7 +136,7 @@ async function once(ctx: Context, { user }: Caller, { form_key: key }: Parameter
     result instanceof Redirect && typeof result.to === 'string' ? result.to : null,
   )
   if ('result' in done) return done.result
-  if (done.location === null) throw conflict('This was sent already')
+  if (done.location === null) throw conflict(t('This was sent already'))
   return new Redirect(done.location)
 }
 
@@ -153,7 +167,8 @@ function pageParameters(bag: ParameterBag, { access, input }: Page): ParameterBa
 function submittedOf(failure: Failure, values: ParameterBag): Refusal {
   const { body, kind, headers } = failure
   if (failure.faults) return { values, faults: failure.faults, message: null }
-  if (kind === 'too_many') return { values, faults: {}, message: `Too many attempts. Try again in ${headers['retry-after'] ?? 'a few'} seconds.` }
+  if (kind === 'too_many')
+    return { values, faults: {}, message: t('Too many attempts. Try again in {seconds} seconds.', { seconds: headers['retry-after'] ?? 60 }) }
   const message = typeof body === 'object' && 'message' in body ? body.message : undefined
   if (typeof message !== 'object' || message === null || Array.isArray(message)) return { values, faults: {}, message: sentence(failureText(body)) }
   const faults = Object.entries(message as Record<string, string | string[]>).map(([field, texts]) => [field, [texts].flat()] as const)
@@ -168,5 +183,7 @@ function checkOrigin(ctx: Context, { ownProof }: Form, request: FastifyRequest, 
   const seed = seedOf(ctx, request)
   const isOurs = seed !== undefined && isFormToken(ctx, formSeedOf(seed, session), token)
   if (isFromElsewhere(ctx, request) || (!ownProof && !isOurs))
-    throw new Failure('unprocessable', { error: 'This form has expired, or was sent by another site. Go back, reload the page and send it again.' })
+    throw new Failure('unprocessable', {
+      error: t('This form has expired, or was sent by another site. Go back, reload the page and send it again.'),
+    })
 }

@@ -8,6 +8,7 @@ import type { Upload } from '../http/uploads.js'
 import { inlineType, storeUpload } from '../services/projects/uploads.js'
 import { renderText } from './components/render-text.js'
 import { renderWikiPage } from './components/wiki/render-page.js'
+import { t } from './language/language.js'
 import type { Refusal } from './page.js'
 
 /** The longest text that is shown before it is saved, in bytes. */
@@ -33,7 +34,7 @@ export async function drafted(ctx: Context, caller: Caller, subject: unknown, ba
   const attached = fieldOf(bag, 'attach')
   if (!attached) return null
   const file = bag['upload'] as Upload | undefined
-  if (!isFile(file)) return { values: bag, faults: {}, message: 'Choose a file to attach.' }
+  if (!isFile(file)) return { values: bag, faults: {}, message: t('Choose a file to attach.') }
   if (!project || !caller.user || !project.can('upload_file')) throw forbidden()
   const upload = await storeUpload(ctx, caller, project, file)
   const { markdown } = presentUpload(upload, inlineType(upload.filename) !== null)

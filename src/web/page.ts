@@ -13,6 +13,7 @@ import type { View } from '../http/view.js'
 import type { BroadcastMessage } from '../services/core/broadcast-messages.js'
 import type { Settings } from '../services/core/settings.js'
 import type { Profile } from '../services/identity/sign-in/sign-on.js'
+import type { Language } from './language/language.js'
 import type { Theme } from './themes.js'
 
 /** A sentence shown once, at the top of the next page. */
@@ -69,6 +70,8 @@ export interface PageView extends View {
   frame: { band: Band | null; project: number | null; openRequests: number }
   /** The colours that the viewer has chosen; null: those of their system (WB-522). */
   theme: Theme | null
+  /** The language of its texts (WB-800). */
+  language: Language
   /** The hidden value that proves that a form comes from our page (WB-5). */
   formToken(): string
   /** A new key of a form that does its work once (WB-90). */

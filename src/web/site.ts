@@ -22,6 +22,7 @@ import { diagramServers } from '../services/markdown/relative.js'
 import { namesHtml, wantsPage } from './accept.js'
 import { Assets } from './assets.js'
 import { answerPage, keepDetails } from './call.js'
+import { inLanguage } from './language/language.js'
 import { documentOf } from './layout/document.js'
 import { errorPage } from './layout/error.js'
 import { inUrl } from './links.js'
@@ -256,7 +257,7 @@ export class Site implements Sender {
     const view =
       failure.kind === 'unavailable' ? viewWith(ctx.caches.settings.last(), ctx, session, request, reply) : await viewOf(ctx, session, request, reply)
     reply.headers(failure.headers)
-    await this.send({ ...view, flash: null }, errorPage(failure, view), request, reply)
+    await inLanguage(view.language, () => this.send({ ...view, flash: null }, errorPage(failure, view), request, reply))
     return true
   }
 }
@@ -282,7 +283,7 @@ const paramsOf = ({ params }: FastifyRequest): ParameterBag => Object.assign(emp
 const hasDiagrams = (bytes: Buffer) => bytes.includes('<code class="language-mermaid">') || bytes.includes('<div class="editor"')
 
 /** Only what comes from this service, pictures of an avatar service and of hosts of the settings, and what a page names (WB-4, WB-29, WB-465). */
-function headersOf({ avatarService, settings }: PageView, { sources = [], formsLeadTo }: Html, hasFrames: boolean): Record<string, string> {
+function headersOf({ avatarService, settings, language }: PageView, { sources = [], formsLeadTo }: Html, hasFrames: boolean): Record<string, string> {
   const others = sources.map((source) => ` ${source}`).join('')
   const frames = `${hasFrames ? " 'self'" : ''}${others}`
   const diagrams = Object.values(diagramServers(settings)).filter((server) => server !== null)
@@ -294,6 +295,7 @@ function headersOf({ avatarService, settings }: PageView, { sources = [], formsL
     'x-frame-options': 'DENY',
     'referrer-policy': 'same-origin',
     'cache-control': 'private, no-cache',
-    vary: 'accept, accept-encoding, cookie',
+    'content-language': language,
+    vary: 'accept, accept-encoding, accept-language, cookie',
   }
 }

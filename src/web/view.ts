@@ -7,6 +7,7 @@ import { callerOfSession } from '../http/caller.js'
 import { urlOfRouter } from '../lib/text/byte-path.js'
 import { messagesFor } from '../services/core/broadcast-messages.js'
 import type { KnownSettings } from '../services/core/settings-cache.js'
+import { languageOf } from './language/language.js'
 import type { PageView } from './page.js'
 import { dismissedCookie, flashCookie, readDismissed, readFlash, setCookie, visitorCookie } from './session/cookies.js'
 import { formTokenFor, isFromHere } from './session/form-token.js'
@@ -58,6 +59,7 @@ export function viewWith(
     fromHere: isFromHere(ctx, request),
     searchAt: '/search',
     frame: { band: null, project: null, openRequests: 0 },
+    language: languageOf(session?.language, request.headers['accept-language']),
     theme: readTheme(cookies[themeCookie(ctx)]),
     formToken() {
       if (seed === undefined) {

@@ -48,6 +48,8 @@ export const users = pgTable(
     avatar: text().generatedAlwaysAs(sql`coalesce(avatar_file, '@' || md5(lower(btrim(email))))`),
     /** Part of the token for feeds, which a new number makes another one (WB-231). */
     feed_token_version: integer().notNull().default(0),
+    /** The language of pages; null: that which the browser asks for (WB-800). */
+    preferred_language: text(),
     theme_id: integer().notNull().default(1),
     color_scheme_id: integer().notNull().default(1),
     confirmed_at: moment(),

@@ -38,6 +38,8 @@ export interface UserChange {
   extern_uid?: string | undefined
   public_email?: string | null | undefined
   private_profile?: boolean | undefined
+  /** Of pages; null: that of the browser (WB-800). */
+  preferred_language?: string | null | undefined
   avatar?: { data: Buffer } | undefined
 }
 
