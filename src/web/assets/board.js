@@ -1,5 +1,8 @@
 // Moves cards of a board to another list: by dragging them, or by a list of the lists. Without scripts the link of a card
 // leads to a page that does the same.
+const texts = JSON.parse(document.querySelector('script[data-texts]')?.dataset.texts ?? '{}')
+/** A text in the language of the page. */
+const say = (text) => texts[text] ?? text
 const form = document.getElementById('board-move')
 const board = () => document.getElementById('board')
 
@@ -18,7 +21,7 @@ async function move(card, to) {
   )
   const page = answer && new DOMParser().parseFromString(await answer.text(), 'text/html')
   const fresh = page?.getElementById('board')
-  if (!fresh) return alert(page?.querySelector('[role=alert]')?.textContent.trim() || 'The card could not be moved. Are you still signed in?')
+  if (!fresh) return alert(page?.querySelector('[role=alert]')?.textContent.trim() || say('The card could not be moved. Are you still signed in?'))
   const left = board().scrollLeft
   board().replaceWith(fresh)
   fresh.scrollLeft = left

@@ -4,6 +4,10 @@
 const MAX_SHOWN = 50
 const PAUSE = 150
 
+const texts = JSON.parse(document.querySelector('script[data-texts]')?.dataset.texts ?? '{}')
+/** A text in the language of the page. */
+const say = (text) => texts[text] ?? text
+
 const make = (name, properties, attributes = {}, ...children) => {
   const element = Object.assign(document.createElement(name), properties)
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
@@ -61,7 +65,7 @@ export function attach(field) {
       if (mine !== turn) return
       const { nodes, text } = await find(field.value.trim()).catch(() => ({
         nodes: [],
-        text: 'This could not be looked for. Press Enter to try again.',
+        text: say('This could not be looked for. Press Enter to try again.'),
       }))
       if (mine !== turn) return
       list.replaceChildren(...nodes)
@@ -194,8 +198,11 @@ function filesOf(address) {
       shown.push(...rank.slice(0, MAX_SHOWN - shown.length))
     }
     const nodes = shown.map(({ path, to, at }) => make('a', { href: to, tabIndex: -1 }, { role: 'option' }, marked(path, at)))
-    const count = total === 0 ? 'There is no such file.' : total === 1 ? '1 file' : `${total} files`
-    return { nodes, text: `${count}${total > shown.length ? `, the best ${shown.length} are shown` : ''}${bound ? ` · ${bound}` : ''}` }
+    const count = total === 0 ? say('There is no such file.') : total === 1 ? say('1 file') : say('{count} files').replace('{count}', total)
+    return {
+      nodes,
+      text: `${count}${total > shown.length ? say(', the best {count} are shown').replace('{count}', shown.length) : ''}${bound ? ` · ${bound}` : ''}`,
+    }
   }
 }
 
@@ -225,24 +232,24 @@ export function showKeys() {
     ...[...document.querySelectorAll('[data-go]')].map((element) => [['g', element.dataset.go], says(element)]),
     ...(exists('.rows > li a, .box.diff[id], .thread')
       ? [
-          [['j'], 'Next in the list or the changes'],
-          [['k'], 'The one before'],
+          [['j'], say('Next in the list or the changes')],
+          [['k'], say('The one before')],
         ]
       : []),
-    ...(exists('.editor textarea') ? [[['Ctrl', 'Enter'], 'Send what is typed']] : []),
-    [['?'], 'Keys of this page'],
-    [['Esc'], 'Close'],
+    ...(exists('.editor textarea') ? [[['Ctrl', 'Enter'], say('Send what is typed')]] : []),
+    [['?'], say('Keys of this page')],
+    [['Esc'], say('Close')],
   ]
   const rows = keys.flatMap(([names, text]) => [
     make('dt', {}, {}, ...names.map((name) => make('kbd', { textContent: name }))),
     make('dd', { textContent: text }),
   ])
-  const close = make('button', { textContent: 'Close' })
+  const close = make('button', { textContent: say('Close') })
   const dialog = make(
     'dialog',
     { className: 'finder keys' },
-    { 'aria-label': 'Keys of this page' },
-    make('h2', { textContent: 'Keys of this page' }),
+    { 'aria-label': say('Keys of this page') },
+    make('h2', { textContent: say('Keys of this page') }),
     make('dl', {}, {}, ...rows),
     make('form', { method: 'dialog' }, {}, close),
   )

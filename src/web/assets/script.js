@@ -1,7 +1,10 @@
 // The page script. Every page works without it: it only saves steps.
 
 // Errors are reported where the page says so, five of a page at most.
-const { errors: errorsAt, diagrams: diagramsAt, finders: findersAt } = document.currentScript?.dataset ?? {}
+const { errors: errorsAt, diagrams: diagramsAt, finders: findersAt, texts = '{}' } = document.currentScript?.dataset ?? {}
+// Texts in the language of the page, where it is not English.
+const translated = JSON.parse(texts)
+const say = (text) => translated[text] ?? text
 if (errorsAt) {
   let left = 5
   const report = (message, { source = '', line = 0, column = 0, stack = '' }) => {
@@ -24,12 +27,12 @@ const UNITS = [
   ['hour', 3_600],
   ['minute', 60],
 ]
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const relative = new Intl.RelativeTimeFormat(document.documentElement.lang || 'en', { numeric: 'auto' })
 
 function ago(moment) {
   const seconds = (moment - Date.now()) / 1000
   const [unit, length] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1]
-  return unit === 'second' ? 'just now' : relative.format(Math.round(seconds / length), unit)
+  return unit === 'second' ? say('just now') : relative.format(Math.round(seconds / length), unit)
 }
 
 // What is wider than its box can be scrolled by keyboard; not every browser lets it be reached by itself.
@@ -67,8 +70,8 @@ addEventListener('click', async ({ target }) => {
   const { ariaLabel, nodes } = labels.get(button)
   const said = await (async () => {
     await navigator.clipboard.writeText(source ? (source.value ?? source.textContent.trim()) : copyFrom ? await fetched() : lines())
-    return 'Copied'
-  })().catch(() => 'Not copied')
+    return say('Copied')
+  })().catch(() => say('Not copied'))
   button.replaceChildren(said)
   button.ariaLabel = null
   setTimeout(() => {
@@ -195,9 +198,9 @@ addEventListener('click', (event) => {
   // the field is there at once, so that no letter is lost
   const dialog = Object.assign(document.createElement('dialog'), { className: 'finder' })
   const form = Object.assign(document.createElement('form'), { action: link.href })
-  const field = Object.assign(document.createElement('input'), { name: 'search', placeholder: 'Find a file', ariaLabel: 'Find a file' })
+  const field = Object.assign(document.createElement('input'), { name: 'search', placeholder: say('Find a file'), ariaLabel: say('Find a file') })
   field.dataset.finder = 'files'
-  dialog.ariaLabel = 'Find a file'
+  dialog.ariaLabel = say('Find a file')
   form.append(field)
   dialog.append(form)
   document.body.append(dialog)
@@ -433,7 +436,7 @@ function edit(editor) {
     data.delete('upload')
     data.set('preview', text.name)
     const shown = (await ask(data))?.querySelector('.preview')
-    if (!shown) return alert('The preview could not be made. Are you still signed in?')
+    if (!shown) return alert(say('The preview could not be made. Are you still signed in?'))
     editor.querySelector('.preview')?.remove()
     editor.append(shown)
     prepare(shown)
@@ -445,7 +448,7 @@ function edit(editor) {
     data.set(text.name, '')
     const added = (await ask(data))?.querySelector('textarea').value
     if (added) insert(added)
-    else alert('The file could not be attached.')
+    else alert(say('The file could not be attached.'))
   }
   const chooser = editor.querySelector('[name=upload]')
   if (chooser) {
@@ -471,7 +474,7 @@ for (const editor of document.querySelectorAll('.editor')) edit(editor)
 function complete(editor, text, insert) {
   const list = Object.assign(document.createElement('ul'), { className: 'suggestions', hidden: true, id: `${text.id}_list` })
   list.setAttribute('role', 'listbox')
-  list.setAttribute('aria-label', 'Suggestions')
+  list.setAttribute('aria-label', say('Suggestions'))
   text.after(list)
   let asked = 0
   let chosen = 0
@@ -543,7 +546,7 @@ function keep(text) {
   const name = draftOf(text)
   const kept = localStorage.getItem(name)
   if (kept && text.value === text.defaultValue && kept !== text.value && !isRefused) {
-    const restore = Object.assign(document.createElement('button'), { type: 'button', textContent: 'Restore what you typed before' })
+    const restore = Object.assign(document.createElement('button'), { type: 'button', textContent: say('Restore what you typed before') })
     if (text.value === '') text.value = kept
     else text.after(restore)
     restore.addEventListener('click', () => {

@@ -1,4 +1,5 @@
 import type { Environment } from '../../services/ci/environments/environments.js'
+import { Phrase } from '../language/phrase.js'
 
 interface Props {
   environment: Pick<Environment, 'name' | 'external_url' | 'state'>
@@ -9,6 +10,6 @@ interface Props {
 export const AppLink = ({ environment: { name, external_url: url, state }, class: look }: Props) =>
   url !== null && /^https?:/i.test(url) && state !== 'stopped' ? (
     <a {...(look && { class: look })} href={url} rel="nofollow noopener">
-      View app<span class="hidden"> {name}</span>
+      <Phrase text="View app{name}" name={<span class="hidden"> {name}</span>} />
     </a>
   ) : null

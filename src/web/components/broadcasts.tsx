@@ -1,4 +1,5 @@
 import { readOnlyText } from '../../services/core/maintenance.js'
+import { t } from '../language/language.js'
 import type { PageView } from '../page.js'
 import { ActionButton } from './form.js'
 
@@ -8,7 +9,7 @@ export function Broadcasts({ view }: { view: PageView }) {
   const readOnly = readOnlyText(view.settings)
   if (readOnly === null && messages.length === 0) return null
   return (
-    <section class="broadcasts" aria-label="Messages">
+    <section class="broadcasts" aria-label={t('Messages')}>
       {readOnly !== null && <p class="broadcast waiting">{readOnly}</p>}
       {messages.map(({ id, message, dismissable }) => (
         <div class="broadcast" key={id}>
@@ -17,8 +18,8 @@ export function Broadcasts({ view }: { view: PageView }) {
             <ActionButton
               view={view}
               action={`/-/broadcast_messages/${id}/dismiss`}
-              label="Dismiss"
-              what="this message"
+              label={t('Dismiss')}
+              what={t('this message')}
               class="quiet"
               fields={{ return_to: view.address }}
             />

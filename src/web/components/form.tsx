@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { isBag } from '../../http/form.js'
 import type { Upload } from '../../http/uploads.js'
 import type { Control } from '../fields.js'
+import { said, t } from '../language/language.js'
 import type { FormMethod, PageView, Submitted } from '../page.js'
 import { LastPart, LongText } from '../page-part.js'
 import { Icon, type IconName } from './icon.js'
@@ -40,16 +41,16 @@ export const FormFaults = ({ view: { submitted } }: { view: PageView }) =>
 
 function OtherFaults({ submitted: { message, faults, shown } }: { submitted: Submitted }) {
   const others = Object.entries(faults).filter(([field]) => !shown.has(field))
-  const texts = [...(message ? [message] : []), ...others.flatMap(([field, texts]) => texts.map((fault) => `${labelOf(field)} ${fault}`))]
+  const texts = [...(message ? [said(message)] : []), ...others.flatMap(([field, texts]) => texts.map((fault) => `${labelOf(field)} ${said(fault)}`))]
   if (texts.length === 0 && Object.keys(faults).length === 0) return null
   return (
     <div class="flash alert" role="alert">
-      {texts.length === 0 ? 'This was not saved: see the fields below.' : texts.map((text) => <p key={text}>{text}</p>)}
+      {texts.length === 0 ? t('This was not saved: see the fields below.') : texts.map((text) => <p key={text}>{text}</p>)}
     </div>
   )
 }
 
-const labelOf = (field: string) => (field === 'base' ? 'This' : (field.charAt(0).toUpperCase() + field.slice(1)).replace(/_/g, ' '))
+const labelOf = (field: string) => (field === 'base' ? t('This') : said((field.charAt(0).toUpperCase() + field.slice(1)).replace(/_/g, ' ')))
 
 /** The part of a field's name in the last brackets, which is the attribute of the API: `user[login]` → `login`. */
 const attributeOf = (name: string) => /\[([a-z_]+)\](?:\[\])?$/.exec(name)?.[1] ?? name
@@ -221,7 +222,7 @@ export function Faults({ view, name, label, id }: Pick<FieldProps<unknown>, 'vie
   view.submitted?.shown.add(attributeOf(name))
   return (
     <p class="fault" id={id}>
-      {faults.map((fault) => `${label} ${fault.replace(/\.$/, '')}.`).join(' ')}
+      {faults.map((fault) => `${label} ${said(fault.replace(/\.$/, ''))}.`).join(' ')}
     </p>
   )
 }
@@ -290,7 +291,7 @@ export const Copied = ({ id, label, value }: { id: string; label?: string; value
   <p class="copied">
     <input class="code" id={id} value={value} readonly aria-label={label} />
     <button type="button" class="copy" data-copy={id} hidden>
-      Copy
+      {t('Copy')}
     </button>
   </p>
 )

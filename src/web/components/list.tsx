@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { t } from '../language/language.js'
 import type { PageView } from '../page.js'
 import { Icon, type IconName } from './icon.js'
 
@@ -85,16 +86,16 @@ export function Pager({ view, page, perPage, total, counted = true }: PagerProps
     return `${view.links.prefix}${path}?${parameters}`
   }
   return (
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label={t('Pages')}>
       {page > 1 && (
         <a href={to(Math.min(page - 1, last))} rel="prev">
-          Previous
+          {t('Previous')}
         </a>
       )}
-      <span>{counted ? `Page ${page} of ${last}` : `Page ${page}`}</span>
+      <span>{counted ? t('Page {page} of {last}', { page, last }) : t('Page {page}', { page })}</span>
       {page < last && (
         <a href={to(page + 1)} rel="next">
-          Next
+          {t('Next')}
         </a>
       )}
     </nav>

@@ -1,5 +1,7 @@
 import { renderToString } from 'preact-render-to-string'
 import { type HiddenCharacter, partsOfLine } from '../../lib/text/hidden-characters.js'
+import { t } from '../language/language.js'
+import { Phrase } from '../language/phrase.js'
 import { LongText } from '../page-part.js'
 
 /**
@@ -52,8 +54,11 @@ export const LogText = ({ html }: { html: string }) => (
 /** Above lines with hidden characters. */
 export const HiddenNotice = ({ of }: { of: string }) => (
   <p class="note hidden-notice">
-    <strong>Hidden characters.</strong> {of} has invisible characters, or such as change the direction of text: it may be read otherwise than it
-    looks. Each is shown by its code.
+    <Phrase
+      text="{strong} {of} has invisible characters, or such as change the direction of text: it may be read otherwise than it looks. Each is shown by its code."
+      strong={<strong>{t('Hidden characters.')}</strong>}
+      of={of}
+    />
   </p>
 )
 

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { t } from '../language/language.js'
 
 interface Props {
   /** The address of the list, with the prefix of the service. */
@@ -32,7 +33,7 @@ export const SearchForm = ({ action, label, value, name = 'search', hidden = {},
         {...(finder === 'files' && { autofocus: true, 'data-key': 't', 'data-says': label })}
       />
       {children}
-      <button type="submit">Search</button>
+      <button type="submit">{t('Search')}</button>
     </form>
   </search>
 )

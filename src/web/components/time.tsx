@@ -1,7 +1,13 @@
+import { currentLanguage, dayFormat, t } from '../language/language.js'
+import { Phrase } from '../language/phrase.js'
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** A day as people write it: 25 Nov 2026. */
-export const dayText = (moment: Date) => `${moment.getUTCDate()} ${MONTHS[moment.getUTCMonth()]} ${moment.getUTCFullYear()}`
+export const dayText = (moment: Date) =>
+  currentLanguage() === 'en'
+    ? `${moment.getUTCDate()} ${MONTHS[moment.getUTCMonth()]} ${moment.getUTCFullYear()}`
+    : dayFormat(currentLanguage()).format(moment)
 const two = (n: number) => String(n).padStart(2, '0')
 
 /** A moment, with its time in UTC as its title; the page script shows how long ago it is. */
@@ -12,11 +18,4 @@ export const Time = ({ at }: { at: Date }) => (
 )
 
 /** Whether and when something was used, after when it was made. */
-export const LastUsed = ({ at }: { at: Date | null }) =>
-  at ? (
-    <>
-      , last used <Time at={at} />
-    </>
-  ) : (
-    <>, never used</>
-  )
+export const LastUsed = ({ at }: { at: Date | null }) => (at ? <Phrase text=", last used {time}" time={<Time at={at} />} /> : t(', never used'))

@@ -1,5 +1,8 @@
 // Draws the diagrams of a page, each in a sandboxed frame of its own, which has no access to the page. Their text stays
 // below them; where something is wrong, it is all there is.
+const texts = JSON.parse(document.querySelector('script[data-texts]')?.dataset.texts ?? '{}')
+/** A text in the language of the page. */
+const say = (text) => texts[text] ?? text
 const MAX_DIAGRAMS = 20
 const MAX_SOURCE = 20_000
 const MAX_HEIGHT = 4_000
@@ -44,7 +47,7 @@ function draw(block) {
   const source = block.textContent
   const frame = document.createElement('iframe')
   frame.className = 'diagram'
-  frame.title = 'Diagram'
+  frame.title = say('Diagram')
   frame.setAttribute('sandbox', 'allow-scripts')
   frame.src = frameAt
   block.before(frame)
@@ -67,7 +70,7 @@ function draw(block) {
     if (block.closest('.drawn')) return
     const details = document.createElement('details')
     details.className = 'drawn'
-    details.append(Object.assign(document.createElement('summary'), { textContent: 'Source of the diagram' }))
+    details.append(Object.assign(document.createElement('summary'), { textContent: say('Source of the diagram') }))
     block.replaceWith(details)
     details.append(block)
   })

@@ -7,6 +7,10 @@ import { EditorView, highlightActiveLine, highlightActiveLineGutter, highlightSp
 import { tags } from '@lezer/highlight'
 import { isMarkdown, languageOf } from './languages.js'
 
+const texts = JSON.parse(document.querySelector('script[data-texts]')?.dataset.texts ?? '{}')
+/** A text in the language of the page. */
+const say = (text) => texts[text] ?? text
+
 const colors = HighlightStyle.define([
   { tag: [tags.comment, tags.quote], color: 'var(--comment)' },
   { tag: [tags.keyword, tags.standard(tags.variableName), tags.tagName, tags.self], color: 'var(--keyword)' },
@@ -196,7 +200,7 @@ function open(text) {
     const answer = await fetch(form.action, { method: 'POST', body: data, headers: { accept: 'text/html' } }).catch(() => null)
     const page = answer && new DOMParser().parseFromString(await answer.text(), 'text/html')
     const part = page?.getElementById('shown')
-    if (!part) return alert('This could not be shown. Are you still signed in?')
+    if (!part) return alert(say('This could not be shown. Are you still signed in?'))
     show(part, button)
   })
   const current = views?.querySelector('[aria-current]')

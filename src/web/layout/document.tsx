@@ -5,12 +5,14 @@ import type { Waiting } from '../../services/issuables/waiting.js'
 import type { AssetLinks } from '../assets.js'
 import { Broadcasts } from '../components/broadcasts.js'
 import { Icon, symbolsOf } from '../components/icon.js'
+import { t } from '../language/language.js'
 import type { Html, PageView } from '../page.js'
 import { LastPart, renderInParts } from '../page-part.js'
 import type { Theme } from '../themes.js'
 import { Header } from './header.js'
 import { ImpersonationBar } from './impersonation-bar.js'
 import { type CallCosts, PerformanceBar } from './performance-bar.js'
+import { scriptTexts } from './script-texts.js'
 
 /** The whole text of a page. */
 export async function documentOf(
@@ -24,7 +26,7 @@ export async function documentOf(
     slices,
     <>
       <a class="skip" href="#main">
-        Skip to content
+        {t('Skip to content')}
       </a>
       <ImpersonationBar view={view} />
       {!narrow && (
@@ -48,7 +50,7 @@ export async function documentOf(
       {feed && <link rel="alternate" type="application/atom+xml" title={feed.title} href={view.links.prefix + feed.at} />}
     </Head>,
   )
-  const start = `<!DOCTYPE html>\n<html lang="en"${view.theme ? ` data-theme="${view.theme}"` : ''}>${head}<body>${symbolsOf(icons)}`
+  const start = `<!DOCTYPE html>\n<html lang="${view.language}"${view.theme ? ` data-theme="${view.theme}"` : ''}>${head}<body>${symbolsOf(icons)}`
   return Buffer.concat([Buffer.from(start), bytes, Buffer.from('</body></html>\n')])
 }
 
@@ -70,11 +72,20 @@ const Head = ({ title, theme, assets, scripted, module, errors, children }: Head
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width" />
     <meta name="color-scheme" content={theme ?? 'light dark'} />
-    <title>{`${title} · Roost`}</title>
+    <title>{`${title} · ${t('Roost')}`}</title>
     <link rel="stylesheet" href={assets.style} />
     <link rel="icon" href={assets.icon} type="image/svg+xml" />
     {children}
-    {scripted && <script src={assets.script} defer data-errors={errors} data-finders={assets.finders} data-diagrams={assets.diagrams} />}
+    {scripted && (
+      <script
+        src={assets.script}
+        defer
+        data-errors={errors}
+        data-finders={assets.finders}
+        data-diagrams={assets.diagrams}
+        data-texts={scriptTexts()}
+      />
+    )}
     {module && <script type="module" src={module} />}
   </head>
 )
@@ -123,11 +134,11 @@ const FlashMessage = ({ view: { flash } }: { view: PageView }) =>
 
 const Footer = ({ view: { links, viewer, address } }: { view: PageView }) => (
   <footer class="footer">
-    <a href={`${links.prefix}/help`}>Help</a>
-    <a href={`${links.prefix}/api/docs`}>API</a>
+    <a href={`${links.prefix}/help`}>{t('Help')}</a>
+    <a href={`${links.prefix}/api/docs`}>{t('API')}</a>
     {!viewer && (
       <a href={`${links.prefix}/-/theme?${new URLSearchParams({ return_to: address })}`} rel="nofollow">
-        Colours
+        {t('Colours')}
       </a>
     )}
   </footer>

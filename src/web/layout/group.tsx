@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { GroupSubject } from '../../access/rules.js'
 import { Badge } from '../components/list.js'
+import { t } from '../language/language.js'
 import { groupLinks } from '../links.js'
 import type { PageView } from '../page.js'
 import { ParentLinks, visibilityOf } from './project.js'
@@ -38,16 +39,16 @@ export function GroupLayout({ view, subject, tab, heading, tools, children }: Pr
   const isSignedIn = view.viewer !== null
   const first = firstOf(groupSettings(subject))
   const tabs: Tab<GroupTab>[] = [
-    ['projects', 'Projects', links.home, true, { icon: 'folder' }],
-    ['subgroups', 'Subgroups', links.page('subgroups'), true, { icon: 'users' }],
-    ['issues', 'Issues', links.page('issues'), true, { icon: 'circle-dot' }],
-    ['merge_requests', 'Merge requests', links.page('merge_requests'), isSignedIn, { icon: 'git-pull-request' }],
-    ['milestones', 'Milestones', links.page('milestones'), isSignedIn, { icon: 'milestone' }],
-    ['labels', 'Labels', links.page('labels'), isSignedIn, { icon: 'tag' }],
-    ['packages', 'Packages', links.page('packages'), true, { icon: 'package' }],
-    ['activity', 'Activity', links.page('activity'), true, { icon: 'activity' }],
-    ['members', 'Members', links.page('group_members'), isSignedIn, { icon: 'user' }],
-    ['settings', 'Settings', `${links.home}/${first}`, isSignedIn && first !== undefined, { icon: 'settings' }],
+    ['projects', t('Projects'), links.home, true, { icon: 'folder' }],
+    ['subgroups', t('Subgroups'), links.page('subgroups'), true, { icon: 'users' }],
+    ['issues', t('Issues'), links.page('issues'), true, { icon: 'circle-dot' }],
+    ['merge_requests', t('Merge requests'), links.page('merge_requests'), isSignedIn, { icon: 'git-pull-request' }],
+    ['milestones', t('Milestones'), links.page('milestones'), isSignedIn, { icon: 'milestone' }],
+    ['labels', t('Labels'), links.page('labels'), isSignedIn, { icon: 'tag' }],
+    ['packages', t('Packages'), links.page('packages'), true, { icon: 'package' }],
+    ['activity', t('Activity'), links.page('activity'), true, { icon: 'activity' }],
+    ['members', t('Members'), links.page('group_members'), isSignedIn, { icon: 'user' }],
+    ['settings', t('Settings'), `${links.home}/${first}`, isSignedIn && first !== undefined, { icon: 'settings' }],
   ]
   view.frame.band = {
     path: (
@@ -59,7 +60,7 @@ export function GroupLayout({ view, subject, tab, heading, tools, children }: Pr
         <Badge kind="outline">{visibilityOf(group.visibility)}</Badge>
       </>
     ),
-    tabs: <Tabs of="Group" tabs={tabs} current={tab} />,
+    tabs: <Tabs of={t('Group')} tabs={tabs} current={tab} />,
     make: [],
   }
   return (

@@ -3,19 +3,20 @@ import { ActionButton } from '../components/form.js'
 import { Icon } from '../components/icon.js'
 import { Avatar } from '../components/people/avatar.js'
 import { ThemeSwitch } from '../components/theme-switch.js'
+import { t } from '../language/language.js'
 import type { PageView } from '../page.js'
 import { countText } from './tabs.js'
 
 /** The band at the top of every page: the way home, where the page is, and what belongs to the viewer. */
 export function Header({ view, waiting }: { view: PageView; waiting: Waiting | null }) {
   const { links, viewer, searchAt, frame } = view
-  const searchLabel = searchAt === '/search' ? 'Search' : 'Search this project'
+  const searchLabel = searchAt === '/search' ? t('Search') : t('Search this project')
   return (
     <header class="top">
-      <nav class="bar" aria-label="Main">
+      <nav class="bar" aria-label={t('Main')}>
         <a class="home" href={`${links.prefix}/`}>
           <Icon name="feather" />
-          <span>Roost</span>
+          <span>{t('Roost')}</span>
         </a>
         {frame.band && <div class="path">{frame.band.path}</div>}
         <search>
@@ -42,10 +43,10 @@ export function Header({ view, waiting }: { view: PageView; waiting: Waiting | n
         ) : (
           <>
             <a class="link" href={`${links.prefix}/explore`}>
-              Explore
+              {t('Explore')}
             </a>
             <a class="link" href={`${links.prefix}/users/sign_in`}>
-              Sign in
+              {t('Sign in')}
             </a>
           </>
         )}
@@ -58,9 +59,9 @@ export function Header({ view, waiting }: { view: PageView; waiting: Waiting | n
 /** What waits for the viewer, with the letter that leads there after a `g`. */
 const waitingFor = ({ reviews, issues, todos }: Waiting) =>
   [
-    ['/dashboard/merge_requests', 'Reviews', reviews, 'm'],
-    ['/dashboard/issues', 'Issues', issues, 'i'],
-    ['/dashboard/todos', 'To-dos', todos, 't'],
+    ['/dashboard/merge_requests', t('Reviews'), reviews, 'm'],
+    ['/dashboard/issues', t('Issues'), issues, 'i'],
+    ['/dashboard/todos', t('To-dos'), todos, 't'],
   ] as const
 
 const WaitingLinks = ({ view: { links }, waiting }: { view: PageView; waiting: Waiting }) => (
@@ -76,7 +77,7 @@ const WaitingLinks = ({ view: { links }, waiting }: { view: PageView; waiting: W
 /** What can be made from here: first what belongs to the project of the page. */
 const MakeMenu = ({ view: { links, frame } }: { view: PageView }) => (
   <details class="menu end wide-only">
-    <summary class="button ghost square" aria-label="New">
+    <summary class="button ghost square" aria-label={t('New')}>
       <Icon name="plus" />
     </summary>
     <div class="items">
@@ -85,9 +86,9 @@ const MakeMenu = ({ view: { links, frame } }: { view: PageView }) => (
           {label}
         </a>
       ))}
-      <a href={`${links.prefix}/projects/new`}>New project</a>
-      <a href={`${links.prefix}/groups/new`}>New group</a>
-      <a href={`${links.prefix}/-/snippets/new`}>New snippet</a>
+      <a href={`${links.prefix}/projects/new`}>{t('New project')}</a>
+      <a href={`${links.prefix}/groups/new`}>{t('New group')}</a>
+      <a href={`${links.prefix}/-/snippets/new`}>{t('New snippet')}</a>
     </div>
   </details>
 )
@@ -97,7 +98,7 @@ function Account({ view, waiting }: { view: PageView; waiting: Waiting | null })
   if (!viewer) return null
   return (
     <details class="menu end">
-      <summary aria-label={`Account of ${viewer.name}`}>
+      <summary aria-label={t('Account of {name}', { name: viewer.name })}>
         <Avatar view={view} user={{ ...viewer, avatar: session?.avatar ?? null }} />
         <Icon name="chevron-down" />
       </summary>
@@ -113,17 +114,17 @@ function Account({ view, waiting }: { view: PageView; waiting: Waiting | null })
               {label} <span class="count">{countText(count)}</span>
             </a>
           ))}
-        <a href={`${links.prefix}/explore`}>Explore</a>
-        <a href={`${links.prefix}/dashboard/snippets`}>Snippets</a>
-        {viewer.admin && <a href={`${links.prefix}/admin`}>Administration</a>}
+        <a href={`${links.prefix}/explore`}>{t('Explore')}</a>
+        <a href={`${links.prefix}/dashboard/snippets`}>{t('Snippets')}</a>
+        {viewer.admin && <a href={`${links.prefix}/admin`}>{t('Administration')}</a>}
         {!session?.impersonator && (
           <>
-            <a href={`${links.prefix}/-/profile`}>Settings</a>
-            <a href={`${links.prefix}/-/profile/personal_access_tokens`}>Access tokens</a>
+            <a href={`${links.prefix}/-/profile`}>{t('Settings')}</a>
+            <a href={`${links.prefix}/-/profile/personal_access_tokens`}>{t('Access tokens')}</a>
           </>
         )}
         <ThemeSwitch view={view} returnTo={view.address} />
-        <ActionButton view={view} action="/users/sign_out" label="Sign out" class="plain" />
+        <ActionButton view={view} action="/users/sign_out" label={t('Sign out')} class="plain" />
       </div>
     </details>
   )

@@ -1,4 +1,6 @@
 import { ActionButton } from '../components/form.js'
+import { t } from '../language/language.js'
+import { Phrase } from '../language/phrase.js'
 import type { PageView } from '../page.js'
 
 /** Says at the top of every page that an administrator acts as another user, and leads back (WB-203). */
@@ -7,15 +9,25 @@ export function ImpersonationBar({ view }: { view: PageView }) {
   if (!session?.impersonator) return null
   const { user } = session.caller
   return (
-    <aside class="impersonation" aria-label="Acting as another user">
+    <aside class="impersonation" aria-label={t('Acting as another user')}>
       <p>
-        You are{' '}
-        <strong>
-          {user.name} (@{user.username})
-        </strong>{' '}
-        as administrator @{session.impersonator.username}. What you do is done in their name.
+        <Phrase
+          text="You are {strong} as administrator @{username}. What you do is done in their name."
+          strong={
+            <strong>
+              {user.name} (@{user.username})
+            </strong>
+          }
+          username={session.impersonator.username}
+        />
       </p>
-      <ActionButton view={view} action="/-/impersonation" method="DELETE" label="Stop" what={`acting as ${user.username}`} />
+      <ActionButton
+        view={view}
+        action="/-/impersonation"
+        method="DELETE"
+        label={t('Stop')}
+        what={t('acting as {username}', { username: user.username })}
+      />
     </aside>
   )
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
+import { t } from '../language/language.js'
 import { homeOfGroup, homeOfProject } from '../links.js'
 import type { PageView } from '../page.js'
 import { GroupLayout } from './group.js'
@@ -20,12 +21,12 @@ export interface SettingsProps<Subject> {
 /** A page of the settings of a project, with the others beside it. */
 export const ProjectSettings = ({ view, subject, ...rest }: SettingsProps<ProjectSubject>) => (
   <ProjectLayout view={view} subject={subject} tab="settings">
-    <SidedLayout view={view} label="Settings" below={homeOfProject(subject)} sections={projectSettings(subject)} {...rest} />
+    <SidedLayout view={view} label={t('Settings')} below={homeOfProject(subject)} sections={projectSettings(subject)} {...rest} />
   </ProjectLayout>
 )
 
 export const GroupSettings = ({ view, subject, ...rest }: SettingsProps<GroupSubject>) => (
   <GroupLayout view={view} subject={subject} tab="settings">
-    <SidedLayout view={view} label="Settings" below={homeOfGroup(subject)} sections={groupSettings(subject)} {...rest} />
+    <SidedLayout view={view} label={t('Settings')} below={homeOfGroup(subject)} sections={groupSettings(subject)} {...rest} />
   </GroupLayout>
 )

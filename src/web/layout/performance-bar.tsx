@@ -1,4 +1,6 @@
 import type { CallDetails } from '../../lib/async/call-times.js'
+import { t } from '../language/language.js'
+import { Phrase } from '../language/phrase.js'
 
 /** What a page has cost until it was rendered, in milliseconds. */
 export interface CallCosts {
@@ -14,14 +16,14 @@ const msText = (ms: number) => `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
 export function PerformanceBar({ costs: { ms, git_ms, database_ms, details } }: { costs: CallCosts }) {
   const { git, database, hits, misses } = details
   return (
-    <aside class="performance" aria-label="Performance of this page">
+    <aside class="performance" aria-label={t('Performance of this page')}>
       <span>
-        <b>{msText(ms)}</b> in all
+        <Phrase text="{ms} in all" ms={<b>{msText(ms)}</b>} />
       </span>
-      <Waits title="Postgres" ms={database_ms} waits={database} one="statement" />
-      <Waits title="Git" ms={git_ms} waits={git} one="process" many="processes" />
+      <Waits title={t('Postgres')} ms={database_ms} waits={database} one="statement" />
+      <Waits title={t('Git')} ms={git_ms} waits={git} one="process" many="processes" />
       <span>
-        <b>{hits}</b> of {hits + misses} cached
+        <Phrase text="{hits} of {all} cached" hits={<b>{hits}</b>} all={hits + misses} />
       </span>
     </aside>
   )
@@ -52,7 +54,11 @@ function Waits({ title, ms, waits: { count, first }, one, many = `${one}s` }: Wa
           </li>
         ))}
       </ol>
-      {count > first.length && <p>{count - first.length} more are not listed.</p>}
+      {count > first.length && (
+        <p>
+          <Phrase text="{count} more are not listed." count={count - first.length} />
+        </p>
+      )}
     </details>
   )
 }

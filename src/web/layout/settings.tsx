@@ -1,33 +1,34 @@
 import type { ComponentChildren } from 'preact'
 import { Icon, type IconName } from '../components/icon.js'
+import { t } from '../language/language.js'
 import type { PageView } from '../page.js'
 
-const SECTIONS: SideSection[] = [
+const sectionsTexts = (): SideSection[] => [
   [
-    'You',
+    t('You'),
     [
-      ['/-/profile', 'Profile', 'user'],
-      ['/-/profile/account', 'Account', 'settings'],
-      ['/-/profile/emails', 'E-mail addresses', 'mail'],
-      ['/-/profile/notifications', 'Notifications', 'bell'],
-      ['/-/invites', 'Invitations', 'users'],
+      ['/-/profile', t('Profile'), 'user'],
+      ['/-/profile/account', t('Account'), 'settings'],
+      ['/-/profile/emails', t('E-mail addresses'), 'mail'],
+      ['/-/profile/notifications', t('Notifications'), 'bell'],
+      ['/-/invites', t('Invitations'), 'users'],
     ],
   ],
   [
-    'Sign-in',
+    t('Sign-in'),
     [
-      ['/-/profile/password/edit', 'Password', 'lock'],
-      ['/-/profile/two_factor_auth', 'Second factor', 'shield'],
-      ['/-/profile/active_sessions', 'Sessions', 'monitor'],
+      ['/-/profile/password/edit', t('Password'), 'lock'],
+      ['/-/profile/two_factor_auth', t('Second factor'), 'shield'],
+      ['/-/profile/active_sessions', t('Sessions'), 'monitor'],
     ],
   ],
   [
-    'Programs',
+    t('Programs'),
     [
-      ['/-/profile/keys', 'SSH keys', 'key'],
-      ['/-/profile/gpg_keys', 'GPG keys', 'key'],
-      ['/-/profile/personal_access_tokens', 'Access tokens', 'code'],
-      ['/-/profile/applications', 'Applications', 'globe'],
+      ['/-/profile/keys', t('SSH keys'), 'key'],
+      ['/-/profile/gpg_keys', t('GPG keys'), 'key'],
+      ['/-/profile/personal_access_tokens', t('Access tokens'), 'code'],
+      ['/-/profile/applications', t('Applications'), 'globe'],
     ],
   ],
 ]
@@ -82,4 +83,4 @@ export const SidedLayout = ({ view, label: name, sections, below, at, title, chi
 )
 
 /** A page of one's own settings, with the others beside it. */
-export const SettingsLayout = (props: Props) => <SidedLayout label="Settings" sections={SECTIONS} {...props} />
+export const SettingsLayout = (props: Props) => <SidedLayout label={t('Settings')} sections={sectionsTexts()} {...props} />

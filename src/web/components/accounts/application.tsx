@@ -4,21 +4,23 @@ import * as documented from '../../../http/documented.js'
 import { bool, list, orDefault, str } from '../../../http/params.js'
 import { type Application, wordsOf } from '../../../services/identity/oauth/applications.js'
 import type { Control } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { Checkbox, Copied } from '../form.js'
-import { SCOPE_MEANINGS } from './scopes.js'
+import { scopeMeanings } from './scopes.js'
 
 /** The scopes that an application may ask for, in the form that registers or changes it. */
 export const ScopeFields = ({ scopes, application }: { scopes: Control<string[]>; application: Application | undefined }) => {
   return (
     <fieldset>
-      <legend>Scopes</legend>
+      <legend>{t('Scopes')}</legend>
       {APPLICATION_SCOPES.map((scope) => (
         <Checkbox
           key={scope}
           {...scopes}
           value={scope}
           label={scope}
-          hint={SCOPE_MEANINGS[scope]}
+          hint={scopeMeanings()[scope]}
           checked={application?.scopes.includes(scope) ?? false}
         />
       ))}
@@ -28,7 +30,7 @@ export const ScopeFields = ({ scopes, application }: { scopes: Control<string[]>
 
 export const ClientId = ({ uid }: { uid: string }) => (
   <>
-    <label for="uid">Application id (client id)</label>
+    <label for="uid">{t('Application id (client id)')}</label>
     <p class="copied">
       <input class="code" id="uid" value={uid} readonly />
     </p>
@@ -39,10 +41,13 @@ export const ClientId = ({ uid }: { uid: string }) => (
 export const Credentials = ({ uid, secret }: { uid: string; secret: string }) => (
   <>
     <p>
-      <strong>This is the only time that the secret is shown.</strong> Copy it now, and keep it like a password.
+      <Phrase
+        text="{strong} Copy it now, and keep it like a password."
+        strong={<strong>{t('This is the only time that the secret is shown.')}</strong>}
+      />
     </p>
     <ClientId uid={uid} />
-    <label for="secret">Secret (client secret)</label>
+    <label for="secret">{t('Secret (client secret)')}</label>
     <Copied id="secret" value={secret} />
   </>
 )

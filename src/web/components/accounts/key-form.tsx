@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { orDefault, str } from '../../../http/params.js'
 import type { Challenge } from '../../../services/identity/sign-in/security-keys.js'
 import type { Fields } from '../../fields.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { FormTag, Hidden, Submit } from '../form.js'
 
@@ -28,7 +29,7 @@ export const KeyForm = ({ view, fields, action, challenge, makes = false, label,
     <Hidden {...fields.challenge} value={challenge.sealed} />
     <Hidden {...fields.device_response} value="" />
     <p class="fault" role="alert" hidden>
-      The key did not answer. Try again.
+      {t('The key did not answer. Try again.')}
     </p>
     <Submit label={label} class={look} />
   </FormTag>

@@ -1,4 +1,5 @@
 import { labelOf } from '../../../services/identity/sign-in/sign-on.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { ActionButton } from '../form.js'
 
@@ -10,7 +11,7 @@ interface ButtonsProps {
 }
 
 /** A button for each provider that people may sign in with: a form, so that no link begins a sign-in (WB-42). */
-export const SignOnButtons = ({ view, providers, returnTo, verb = 'Continue with' }: ButtonsProps) => (
+export const SignOnButtons = ({ view, providers, returnTo, verb = t('Continue with') }: ButtonsProps) => (
   <>
     {providers.map((provider) => (
       <ActionButton

@@ -1,4 +1,6 @@
 import type { LintJob, LintRecord } from '../../../services/ci/lint.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { Badge, Row, Rows } from '../list.js'
 
 /** The most jobs that are listed. */
@@ -10,14 +12,14 @@ const JobRow = ({ job }: { job: LintJob }) => {
     <Row>
       <span class="wrap">
         <strong>{job.name}</strong> {job.when !== 'on_success' && <Badge kind="outline">{job.when.replaceAll('_', ' ')}</Badge>}{' '}
-        {job.allow_failure && <Badge kind="outline">may fail</Badge>}{' '}
+        {job.allow_failure && <Badge kind="outline">{t('may fail')}</Badge>}{' '}
         {job.tags.map((tag) => (
           <Badge key={tag}>{tag}</Badge>
         ))}
       </span>
       <span class="dim">
         {job.stage}
-        {needs.length > 0 && ` · needs ${needs.join(', ')}`}
+        {needs.length > 0 && ` · ${t('needs {needs}', { needs: needs.join(', ') })}`}
       </span>
     </Row>
   )
@@ -28,8 +30,8 @@ export function ConfigurationCheck({ record: { errors, warnings, jobs = [] } }: 
   return (
     <>
       <div class="head">
-        {errors.length > 0 ? <Badge kind="danger">invalid</Badge> : <Badge kind="success">valid</Badge>}{' '}
-        {errors.length === 0 && <span>{jobs.length === 1 ? '1 job' : `${jobs.length} jobs`}</span>}
+        {errors.length > 0 ? <Badge kind="danger">{t('invalid')}</Badge> : <Badge kind="success">{t('valid')}</Badge>}{' '}
+        {errors.length === 0 && <span>{plural(jobs.length, '1 job', '{count} jobs')}</span>}
       </div>
       {[...errors, ...warnings].length > 0 && (
         <ul class="note faults">
@@ -37,12 +39,14 @@ export function ConfigurationCheck({ record: { errors, warnings, jobs = [] } }: 
             <li key={text}>{text}</li>
           ))}
           {warnings.map((text) => (
-            <li key={text}>Warning: {text}</li>
+            <li key={text}>
+              <Phrase text="Warning: {warning}" warning={text} />
+            </li>
           ))}
         </ul>
       )}
       {errors.length === 0 && (
-        <Rows empty="It makes no jobs.">
+        <Rows empty={t('It makes no jobs.')}>
           {jobs.slice(0, MAX_JOBS).map((job) => (
             <JobRow key={job.name} job={job} />
           ))}

@@ -2,6 +2,7 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import { fullPathOf } from '../../../access/rules.js'
 import type { PipelineRequest } from '../../../services/ci/merge-requests/of-pipelines.js'
 import type { PipelineBasicRecord, StageState } from '../../../services/ci/pipelines.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl, projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { PipelineBadge, PipelineIcon, shortId } from '../files/code.js'
@@ -56,9 +57,7 @@ export function PipelineRows({ view, subject, items, stages, requests, empty }: 
                 <strong>#{id}</strong>
               </a>{' '}
               {request ? (
-                <>
-                  merge request <RequestLink view={view} request={request} project={subject.project.id} />
-                </>
+                <Phrase text="merge request {requestLink}" requestLink={<RequestLink view={view} request={request} project={subject.project.id} />} />
               ) : (
                 ref
               )}

@@ -4,6 +4,8 @@ import { renderToString } from 'preact-render-to-string'
 import type { Context } from '../../../context.js'
 import type { FileDiff, Oid } from '../../../git/types.js'
 import type { Steps } from '../../../lib/async/slices.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import type { PageView } from '../../page.js'
 import { RenderedPart, renderInParts } from '../../page-part.js'
 import {
@@ -51,10 +53,10 @@ function countLines(text: string): number {
 /** Says that the lines of a file are not on this page, with a link to them. */
 export const LeftOut = ({ file, to }: { file: FileDiff; to: string | null }) => (
   <p class="note">
-    {countLines(file.diff)} lines are not shown here.{' '}
+    <Phrase text="{countLines} lines are not shown here." countLines={countLines(file.diff)} />{' '}
     {to && (
-      <a href={to} data-into={fileAnchor(file.new_path)} aria-label={`Show them: the changes of ${file.new_path}`}>
-        Show them
+      <a href={to} data-into={fileAnchor(file.new_path)} aria-label={t('Show them: the changes of {newPath}', { newPath: file.new_path })}>
+        {t('Show them')}
       </a>
     )}
   </p>
@@ -86,7 +88,7 @@ export function shownFiles(view: PageView, files: FileDiff[], only: string | und
     /** Leads back to all files. */
     all: isOne && (
       <p>
-        <a href={to(null)}>All files</a>
+        <a href={to(null)}>{t('All files')}</a>
       </p>
     ),
     instead: (file: FileDiff) => (isBeyond(file) ? <LeftOut file={file} to={isOne ? null : to(fileAnchor(file.new_path))} /> : null),

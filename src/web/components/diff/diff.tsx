@@ -4,6 +4,7 @@ import type { Diff, FileDiff, GitRepository } from '../../../git/types.js'
 import { hasHidden } from '../../../lib/text/hidden-characters.js'
 import { linesOfDiff } from '../../../rules/reviews/diff-lines.js'
 import { isPicture } from '../../../rules/reviews/picture-size.js'
+import { plural, t } from '../../language/language.js'
 import type { ProjectLinks } from '../../links.js'
 import { PagePart } from '../../page-part.js'
 import { Badge } from '../list.js'
@@ -91,7 +92,11 @@ export const DiffFiles = ({ files, truncated, similarity, links, from, to, paral
   <div class={review?.list ? 'changes' : undefined}>
     {review?.list ?? (
       <details class="summary" open={files.length <= 20}>
-        <summary>{files.length === 1 ? '1 file changed' : `${truncated ? 'More than ' : ''}${files.length} files changed`}</summary>
+        <summary>
+          {truncated
+            ? t('More than {count} files changed', { count: files.length })
+            : plural(files.length, '1 file changed', '{count} files changed')}
+        </summary>
         <ul>
           {files.map(({ new_path }, i) => (
             <li key={new_path}>
@@ -116,7 +121,11 @@ export const DiffFiles = ({ files, truncated, similarity, links, from, to, paral
           />
         </PagePart>
       ))}
-      {truncated && <p class="flash alert">This change is too large to be shown whole. {raw && <a href={raw}>The whole change as text</a>}</p>}
+      {truncated && (
+        <p class="flash alert">
+          {t('This change is too large to be shown whole.')} {raw && <a href={raw}>{t('The whole change as text')}</a>}
+        </p>
+      )}
     </div>
   </div>
 )
@@ -146,27 +155,28 @@ function FileBox({ file, rows, hidden, similarity, links, from, to, parallel, re
       <div class="corner">
         {review?.head(file)}
         {revision && (
-          <a href={links.blob(revision, deleted_file ? old_path : new_path)} aria-label={`View file ${new_path}`}>
-            View file
+          <a href={links.blob(revision, deleted_file ? old_path : new_path)} aria-label={t('View file {newPath}', { newPath: new_path })}>
+            {t('View file')}
           </a>
         )}
       </div>
       <details open={!review?.isClosed(file)}>
         <summary class="head">
           {renamed_file ? `${old_path} → ${new_path}` : new_path}{' '}
-          {renamed_file && similarity !== undefined && <Badge>{`renamed, ${similarity} % the same`}</Badge>}{' '}
-          {new_file && <Badge kind="success">new</Badge>}
-          {deleted_file && <Badge kind="danger">deleted</Badge>}{' '}
+          {renamed_file && similarity !== undefined && <Badge>{t('renamed, {similarity} % the same', { similarity })}</Badge>}{' '}
+          {new_file && <Badge kind="success">{t('new')}</Badge>}
+          {deleted_file && <Badge kind="danger">{t('deleted')}</Badge>}{' '}
           {!new_file && !deleted_file && a_mode !== b_mode && <Badge>{`${a_mode} → ${b_mode}`}</Badge>}
         </summary>
         {review?.above(file)}
-        {hidden && !instead && <HiddenNotice of="This change" />}
+        {hidden && !instead && <HiddenNotice of={t('This change')} />}
         {instead ? (
           instead
         ) : rows === '' && isPicture(new_path) ? (
           <p class="picture">
-            {!new_file && from && <img src={links.raw(from, old_path)} alt="Before" loading="lazy" />}{' '}
-            {!deleted_file && (review?.picture(file, links.raw(to, new_path)) ?? <img src={links.raw(to, new_path)} alt="After" loading="lazy" />)}
+            {!new_file && from && <img src={links.raw(from, old_path)} alt={t('Before')} loading="lazy" />}{' '}
+            {!deleted_file &&
+              (review?.picture(file, links.raw(to, new_path)) ?? <img src={links.raw(to, new_path)} alt={t('After')} loading="lazy" />)}
           </p>
         ) : rows === '' ? (
           <p class="note">{whyNoLines(file)}</p>
@@ -182,10 +192,10 @@ function FileBox({ file, rows, hidden, similarity, links, from, to, parallel, re
 const PARALLEL = ['numbers', '', 'numbers', '']
 
 const whyNoLines = ({ diff, a_mode, b_mode, new_file, deleted_file, renamed_file }: FileDiff) => {
-  if (diff.startsWith('Binary files')) return 'A binary file.'
-  if (diff !== '') return 'Only white space has changed.'
-  if (!new_file && !deleted_file && a_mode !== b_mode) return 'Only the mode has changed.'
-  return renamed_file ? 'Renamed without changes.' : 'Nothing to compare: the file is empty, or too large to be shown here.'
+  if (diff.startsWith('Binary files')) return t('A binary file.')
+  if (diff !== '') return t('Only white space has changed.')
+  if (!new_file && !deleted_file && a_mode !== b_mode) return t('Only the mode has changed.')
+  return renamed_file ? t('Renamed without changes.') : t('Nothing to compare: the file is empty, or too large to be shown here.')
 }
 
 /** The colours of a line. */
@@ -241,8 +251,8 @@ function coverageOf(beside: Beside | undefined, line: Line | null): { class: str
   const hits = line && beside?.hitsOf?.(line)
   if (hits === undefined || hits === null) return { class: 'number' }
   return hits > 0
-    ? { class: 'number covered', title: `Tests ran this line ${hits} times` }
-    : { class: 'number uncovered', title: 'No test ran this line' }
+    ? { class: 'number covered', title: t('Tests ran this line {hits} times', { hits }) }
+    : { class: 'number uncovered', title: t('No test ran this line') }
 }
 
 export const isNumbered = ({ kind }: Line) => kind !== 'hunk' && kind !== 'none'
@@ -257,7 +267,7 @@ const CommentButton = ({ formOf, line }: Pick<Beside, 'formOf'> & { line: Line }
       form={form}
       name="line"
       value={`${line.old ?? ''}_${line.new ?? ''}`}
-      aria-label={line.new === null ? `Comment on removed line ${line.old}` : `Comment on line ${line.new}`}
+      aria-label={line.new === null ? t('Comment on removed line {old}', { old: line.old }) : t('Comment on line {new}', { new: line.new })}
     >
       +
     </button>

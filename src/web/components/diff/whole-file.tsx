@@ -1,5 +1,6 @@
 import type { FileDiff, GitRepository, Oid } from '../../../git/types.js'
 import { int, opt, str } from '../../../http/params.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { fileAnchor, type Line, linesOf } from './diff.js'
 import { withContext } from './diff-marks.js'
@@ -84,16 +85,23 @@ export function WholeFileLink({ view, file }: { view: PageView; file: FileDiff }
     if (open) parameters.set('open', anchor)
     if (lines !== null) parameters.set('around', String(lines))
     return (
-      <a href={`${view.links.prefix}${path}?${parameters}#${anchor}`} data-into={anchor} aria-label={`${label}${what} of ${file.new_path}`}>
+      <a href={`${view.links.prefix}${path}?${parameters}#${anchor}`} data-into={anchor} aria-label={what}>
         {label}
       </a>
     )
   }
   return (
     <>
-      {(!isOpen || around > 0) && around + STEP <= MAX_LINES && link(`+${STEP} lines`, ' above and below the changes', true, around + STEP)}
-      {(!isOpen || around > 0) && link('All lines', '', true, null)}
-      {isOpen && link('Changes', ' alone', false, null)}
+      {(!isOpen || around > 0) &&
+        around + STEP <= MAX_LINES &&
+        link(
+          t('+{count} lines', { count: STEP }),
+          t('+{count} lines above and below the changes of {path}', { count: STEP, path: file.new_path }),
+          true,
+          around + STEP,
+        )}
+      {(!isOpen || around > 0) && link(t('All lines'), t('All lines of {path}', { path: file.new_path }), true, null)}
+      {isOpen && link(t('Changes'), ' alone', false, null)}
     </>
   )
 }

@@ -1,5 +1,6 @@
 import { emojiOf } from '../../../lib/text/emoji.js'
 import type { NoteAward } from '../../../services/notes/award-emoji.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { FormTag } from '../form.js'
 import type { DiscussionParts } from './shown.js'
@@ -23,7 +24,7 @@ interface AwardsProps extends Pick<DiscussionParts, 'mayAward' | 'back'> {
 /** The emoji on something, each of which gives or takes back that of the reader. */
 export function Awards({ view, action, awards, mayAward, back, into, more }: AwardsProps) {
   const title = ({ people, count, name }: Omit<NoteAward, 'note'>) =>
-    `${people.join(', ')}${count > people.length ? ` and ${count - people.length} more` : ''}: ${name.replaceAll('_', ' ')}`
+    `${count > people.length ? t('{names} and {count} more', { names: people.join(', '), count: count - people.length }) : people.join(', ')}: ${name.replaceAll('_', ' ')}`
   if (!mayAward)
     return awards.length === 0 ? null : (
       <p class="awards">
@@ -36,7 +37,7 @@ export function Awards({ view, action, awards, mayAward, back, into, more }: Awa
     )
   const others = OFFERED.filter((name) => !awards.some((award) => award.name === name))
   const offer = more !== null && (
-    <a href={more} data-into={into} aria-label="React">
+    <a href={more} data-into={into} aria-label={t('React')}>
       ☺
     </a>
   )

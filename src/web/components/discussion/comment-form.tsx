@@ -3,6 +3,7 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { ParameterBag } from '../../../http/form.js'
 import type { DiscussionRecord } from '../../../services/notes/list.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { Editor, EditorForm } from '../editor/editor.js'
 import { FormFaults, Submit } from '../form.js'
@@ -30,9 +31,9 @@ export function CommentForm({ view: page, at, project, hint, discussions, drafts
   return (
     <EditorForm view={view} action={`${at}/notes`} once>
       <FormFaults view={view} />
-      <Editor {...f.note.note} label="Comment" rows={5} hint={hint} project={project} />
+      <Editor {...f.note.note} label={t('Comment')} rows={5} hint={hint} project={project} />
       {children}
-      <Submit label="Comment" />
+      <Submit label={t('Comment')} />
     </EditorForm>
   )
 }

@@ -9,6 +9,7 @@ import { getDiscussion, getNote, type NoteRecord } from '../../../services/notes
 import type { NoteableSubject } from '../../../services/notes/noteables.js'
 import { createNote, deleteNote, updateNote } from '../../../services/notes/write.js'
 import { noteWithCommands } from '../../../services/quick-actions/notes.js'
+import { t } from '../../language/language.js'
 import { localPath } from '../../local-path.js'
 import { form, type Page, Redirect } from '../../page.js'
 import { changedText, commentText, replyText } from './fields.js'
@@ -65,10 +66,10 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
       const { discussion_id: discussion, resolve, back } = input
       const noteable = about(subject)
       const thread = await nullOnFailure(getDiscussion(ctx, caller, noteable.noteable, discussion))
-      if (!thread) throw refused('The thread is gone: your answer stands in the form of a new comment')
+      if (!thread) throw refused(t('The thread is gone: your answer stands in the form of a new comment'))
       if (input.how === 'review' && noteable.request) {
         await saveDraft(ctx, caller, noteable, { note: input.note.note, discussion, resolve })
-        return new Redirect(toNote(back, addressOf(subject), discussion), { notice: 'The reply waits in your review.' })
+        return new Redirect(toNote(back, addressOf(subject), discussion), { notice: t('The reply waits in your review.') })
       }
       const { made, outcome } = await noteWithCommands(ctx, caller, noteable, { body: input.note.note, how: 'new' }, (body) =>
         replyTo(ctx, caller, noteable, discussion, { body }),
@@ -100,7 +101,7 @@ export const noteForms = <Subject>({ at, access, on, about, addressOf }: Comment
     on,
     async submit({ ctx, caller, subject, input: { note_id: id, back } }) {
       await deleteNote(ctx, caller, about(subject), { id }, () => undefined)
-      return new Redirect(localPath(back, addressOf(subject)), { notice: 'Comment deleted.' })
+      return new Redirect(localPath(back, addressOf(subject)), { notice: t('Comment deleted.') })
     },
   }),
   form({

@@ -1,6 +1,7 @@
 import type { NoteRecord } from '../../../services/notes/list.js'
 import { digestOf } from '../../../services/notes/write.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { LongText } from '../../page-part.js'
@@ -44,8 +45,13 @@ export function Note({ record, pictured = true, ...parts }: NoteProps) {
           <Time at={note.created_at} />
         </a>
         {parts.mayEdit(record) && (
-          <a class="last" href={to('edit_note')} data-into={`note_${note.id}`} aria-label={`Edit the comment of ${record.author.name}`}>
-            Edit
+          <a
+            class="last"
+            href={to('edit_note')}
+            data-into={`note_${note.id}`}
+            aria-label={t('Edit the comment of {name}', { name: record.author.name })}
+          >
+            {t('Edit')}
           </a>
         )}
       </p>
@@ -81,17 +87,17 @@ function EditForm({ view, at, project, back, record: { note } }: DiscussionParts
         <Hidden {...f.before} value={digestOf(note.note)} />
         {conflict && (
           <details open>
-            <summary>The comment as it is now</summary>
+            <summary>{t('The comment as it is now')}</summary>
             <pre class="plain">
               <LongText text={note.note} />
             </pre>
           </details>
         )}
-        <Editor {...f.note.note} within={`edit_${note.id}`} label="Edit comment" value={note.note} autofocus project={project} />
+        <Editor {...f.note.note} within={`edit_${note.id}`} label={t('Edit comment')} value={note.note} autofocus project={project} />
         <div class="toolbar">
-          <Submit label="Save comment" />
+          <Submit label={t('Save comment')} />
           <a href={`${view.links.prefix}${back ?? at}#note_${note.id}`} data-into={`note_${note.id}`}>
-            Cancel
+            {t('Cancel')}
           </a>
         </div>
       </EditorForm>
@@ -99,7 +105,7 @@ function EditForm({ view, at, project, back, record: { note } }: DiscussionParts
         view={view}
         action={`${at}/notes/${note.id}`}
         method="DELETE"
-        label="Delete comment"
+        label={t('Delete comment')}
         class="danger"
         fields={back ? { back } : {}}
       />

@@ -1,4 +1,5 @@
 import type { AwardRecord } from '../../../services/notes/award-emoji.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { FormTag } from '../form.js'
 import { characterOf, OFFERED } from './awards.js'
@@ -48,7 +49,7 @@ export function Reactions({ view, awards, toggleAt }: Props) {
     <FormTag view={view} action={toggleAt} class="reactions">
       {buttons([...byName.keys()])}
       <details class="menu">
-        <summary aria-label="Add a reaction" class="button">
+        <summary aria-label={t('Add a reaction')} class="button">
           ☺
         </summary>
         <div class="items">{buttons(others)}</div>

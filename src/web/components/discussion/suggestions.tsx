@@ -1,4 +1,5 @@
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { PagePart } from '../../page-part.js'
 import { ActionButton, FormTag, Hidden, Submit, TextField } from '../form.js'
@@ -18,8 +19,8 @@ export function SuggestionBox({
   return (
     <div class="box suggestion">
       <div class="head dim">
-        <span class="grow">Suggested change</span>
-        {applied && <Badge kind="success">applied</Badge>}
+        <span class="grow">{t('Suggested change')}</span>
+        {applied && <Badge kind="success">{t('applied')}</Badge>}
         {!applied && mayApply && (
           <>
             <div class="check">
@@ -30,19 +31,19 @@ export function SuggestionBox({
                 name={fieldsOf(view, selectedSuggestions).ids.name}
                 value={suggestion.id}
               />
-              <label for={`suggestion_${suggestion.id}`}>Select</label>
+              <label for={`suggestion_${suggestion.id}`}>{t('Select')}</label>
             </div>
             <ActionButton
               view={view}
               action={`${at}/suggestions`}
-              label="Apply suggestion"
+              label={t('Apply suggestion')}
               fields={{ 'ids[]': String(suggestion.id), ...(back && { back }) }}
             />
           </>
         )}
       </div>
       <div class="diff">
-        {hidden && <HiddenNotice of="This suggestion" />}
+        {hidden && <HiddenNotice of={t('This suggestion')} />}
         <PagePart>
           <Rendered class="lines" rows={rows} />
         </PagePart>
@@ -60,9 +61,9 @@ export function SelectedSuggestions({ view, at, back, mayApply, suggestions }: D
     <FormTag view={view} action={`${at}/suggestions`} attributes={{ id: 'suggestions' }}>
       {back && <Hidden {...f.back} value={back} />}
       <details>
-        <summary>Apply the selected suggestions as one commit</summary>
-        <TextField {...f.commit_message} label="Commit message" rows={2} hint="Empty: the template of the project." />
-        <Submit label="Apply selected suggestions" class="" />
+        <summary>{t('Apply the selected suggestions as one commit')}</summary>
+        <TextField {...f.commit_message} label={t('Commit message')} rows={2} hint={t('Empty: the template of the project.')} />
+        <Submit label={t('Apply selected suggestions')} class="" />
       </details>
     </FormTag>
   )

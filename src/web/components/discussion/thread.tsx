@@ -1,5 +1,6 @@
 import type { DiscussionRecord, NoteRecord } from '../../../services/notes/list.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { Editor, EditorForm } from '../editor/editor.js'
 import { ActionButton, Hidden, Submit } from '../form.js'
@@ -51,16 +52,16 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
         <div class="head dim">
           <span class="grow">
             {first.note.position && !inPlace && <PositionLink {...parts} discussion={discussion} />}{' '}
-            {first.note.position?.line_range && inPlace && `Lines ${placeIn(first.note).slice(1)} `}
-            {first.note.position?.position_type === 'image' && inPlace && `Point${placeIn(first.note).slice(3)} `}
-            {resolvable && <Badge kind={resolved ? 'success' : 'waiting'}>{resolved ? 'resolved' : 'unresolved'}</Badge>}
+            {first.note.position?.line_range && inPlace && `${t('Lines {placeIn}', { placeIn: placeIn(first.note).slice(1) })} `}
+            {first.note.position?.position_type === 'image' && inPlace && `${t('Point{placeIn}', { placeIn: placeIn(first.note).slice(3) })} `}
+            {resolvable && <Badge kind={resolved ? 'success' : 'waiting'}>{resolved ? t('resolved') : t('unresolved')}</Badge>}
           </span>
-          {next && <a href={`#discussion_${next}`}>Next unresolved</a>}
+          {next && <a href={`#discussion_${next}`}>{t('Next unresolved')}</a>}
           {resolvable && parts.mayResolve(first) && (
             <ActionButton
               view={view}
               action={`${at}/discussions/${id}/resolve`}
-              label={resolved ? 'Unresolve thread' : 'Resolve thread'}
+              label={resolved ? t('Unresolve thread') : t('Resolve thread')}
               fields={{ resolved: String(!resolved), ...(back && { back }) }}
               into={`discussion_${id}`}
             />
@@ -70,8 +71,8 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
       {resolvable && resolved ? (
         <details class="resolved" open={isAnswered({ ...parts, discussion }) || notes.some(({ note }) => note.id === parts.editing?.note.id)}>
           <summary>
-            {notes.length === 1 ? '1 comment' : `${notes.length} comments`}
-            {first.resolved_by && `, resolved by ${first.resolved_by.name}`}
+            {plural(notes.length, '1 comment', '{count} comments')}
+            {first.resolved_by && t(', resolved by {name}', { name: first.resolved_by.name })}
           </summary>
           {content}
         </details>
@@ -84,7 +85,7 @@ export function Thread({ discussion, next, inPlace = false, ...parts }: ThreadPr
 
 /** The lines or the point of a file that a note is about, behind the name of the file. */
 export function placeIn({ position, line }: Pick<NoteRecord['note'], 'position' | 'line'>): string {
-  if (position?.position_type === 'image') return ` at ${position.x}, ${position.y}`
+  if (position?.position_type === 'image') return ` ${t('at {x}, {y}', { x: position.x ?? 0, y: position.y ?? 0 })}`
   if (line === null) return ''
   const { start } = position?.line_range ?? {}
   return `:${start ? `${start.new_line ?? start.old_line}–` : ''}${line}`
@@ -103,7 +104,7 @@ function PositionLink({ view, at, head, discussion: { id, notes } }: ThreadProps
   if (head === null) return text
   return (
     <>
-      <a href={`${view.links.prefix}${at}/discussions/${id}`}>{text}</a> {position.head_sha !== head && <Badge>an earlier version</Badge>}
+      <a href={`${view.links.prefix}${at}/discussions/${id}`}>{text}</a> {position.head_sha !== head && <Badge>{t('an earlier version')}</Badge>}
     </>
   )
 }
@@ -128,7 +129,7 @@ function Reply(props: ThreadProps) {
     return (
       <p class="reply" id={part}>
         <a href={`${pageWith(props, { name: 'reply', of: discussion.id })}#discussion_${discussion.id}`} data-into={part}>
-          Reply
+          {t('Reply')}
         </a>
       </p>
     )
@@ -141,18 +142,18 @@ function Reply(props: ThreadProps) {
       <EditorForm view={view} action={`${at}/discussions/${discussion.id}/notes`} once attributes={{ 'data-into': `discussion_${discussion.id}` }}>
         {back && <Hidden {...f.back} value={back} />}
         {typeof number === 'string' && !back && <input type="hidden" name="page" value={number} />}
-        <Editor {...f.note.note} within={`reply_${first.note.id}`} label="Reply" rows={3} autofocus kept project={project} />
+        <Editor {...f.note.note} within={`reply_${first.note.id}`} label={t('Reply')} rows={3} autofocus kept project={project} />
         {mayReview && mayResolve(first) && (
           <div class="check">
             <input type="checkbox" id={`resolve_${first.note.id}`} name={f.resolve.name} value={isResolved(discussion) ? 'false' : 'true'} />
-            <label for={`resolve_${first.note.id}`}>{isResolved(discussion) ? 'Unresolve thread' : 'Resolve thread'}</label>
+            <label for={`resolve_${first.note.id}`}>{isResolved(discussion) ? t('Unresolve thread') : t('Resolve thread')}</label>
           </div>
         )}
         <div class="toolbar">
-          <Submit label="Reply" class="" />
-          {mayReview && <Submit label="Add to review" name={f.how.name} value="review" class="" />}
+          <Submit label={t('Reply')} class="" />
+          {mayReview && <Submit label={t('Add to review')} name={f.how.name} value="review" class="" />}
           <a href={`${pageWith(props, null)}#discussion_${discussion.id}`} data-into={part}>
-            Cancel
+            {t('Cancel')}
           </a>
         </div>
       </EditorForm>

@@ -1,5 +1,6 @@
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Control } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { projectLinks } from '../../links.js'
 import { LongText } from '../../page-part.js'
 import { FormTag, Labelled, type Typed, typed } from '../form.js'
@@ -20,15 +21,16 @@ interface Props extends Control<Typed> {
 }
 
 /** The buttons of the script: what each puts around or before the marked text. */
-const TOOLS = [
-  ['**', 'Bold', 'B'],
-  ['_', 'Italic', 'I'],
-  ['`', 'Code', '<>'],
-  ['> ', 'Quote', '”'],
-  ['- ', 'List', '•'],
-  ['- [ ] ', 'Task', '☐'],
-  ['[](url)', 'Link', '↗'],
-] as const
+const toolsTexts = () =>
+  [
+    ['**', t('Bold'), 'B'],
+    ['_', t('Italic'), 'I'],
+    ['`', t('Code'), '<>'],
+    ['> ', t('Quote'), '”'],
+    ['- ', t('List'), '•'],
+    ['- [ ] ', t('Task'), '☐'],
+    ['[](url)', t('Link'), '↗'],
+  ] as const
 
 /** A text in Markdown, which can be seen before it is saved (WB-121) and to which files are attached (WB-122). */
 export function Editor({ view, name, label, value, rows = 8, hint, required, maxlength, autofocus, within, kept = !within, project }: Props) {
@@ -40,8 +42,8 @@ export function Editor({ view, name, label, value, rows = 8, hint, required, max
         {(aria) => (
           <>
             {!within && (
-              <div class="tools" role="toolbar" aria-label={`Format: ${label}`} hidden>
-                {TOOLS.map(([mark, title, text]) => (
+              <div class="tools" role="toolbar" aria-label={t('Format: {label}', { label })} hidden>
+                {toolsTexts().map(([mark, title, text]) => (
                   <button key={mark} type="button" data-mark={mark} title={title} aria-label={title}>
                     {text}
                   </button>
@@ -64,23 +66,23 @@ export function Editor({ view, name, label, value, rows = 8, hint, required, max
       </Labelled>
       <div class="toolbar">
         <button type="submit" name="preview" value={name} formnovalidate>
-          Preview
+          {t('Preview')}
         </button>
         {project?.can('upload_file') && (
           <span class="attach">
             <label class="button">
-              <Icon name="paperclip" /> Attach a file
-              <input type="file" name="upload" aria-label={`Attach a file: ${label}`} />
+              <Icon name="paperclip" /> {t('Attach a file')}
+              <input type="file" name="upload" aria-label={t('Attach a file: {label}', { label })} />
             </label>
             <button type="submit" name="attach" value={name} formnovalidate>
-              Attach
+              {t('Attach')}
             </button>
           </span>
         )}
       </div>
       {preview !== null && (
-        <section class="box preview" aria-label="Preview">
-          {preview ? <Prose html={preview} /> : <p class="note dim">Nothing to show.</p>}
+        <section class="box preview" aria-label={t('Preview')}>
+          {preview ? <Prose html={preview} /> : <p class="note dim">{t('Nothing to show.')}</p>}
         </section>
       )}
     </div>

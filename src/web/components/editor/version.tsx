@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { conflict } from '../../../failures.js'
 import type { Control } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { LongText } from '../../page-part.js'
 import { Hidden, typed } from '../form.js'
 
@@ -9,7 +11,7 @@ export const versionOf = (...texts: (string | null)[]): string => createHash('sh
 
 /** Refuses a form that was opened before somebody else saved (WB-120). */
 export function checkVersion(given: string, ...texts: (string | null)[]): void {
-  if (given !== versionOf(...texts)) throw conflict('Somebody else has saved this since you opened it')
+  if (given !== versionOf(...texts)) throw conflict(t('Somebody else has saved this since you opened it'))
 }
 
 interface Props extends Control<string | undefined> {
@@ -29,12 +31,14 @@ export function Version({ texts, ...field }: Props) {
       <Hidden {...field} value={version} />
       {opened !== undefined && opened !== version && (
         <section class="box stale">
-          <h2 class="head">Somebody else has saved this meanwhile</h2>
+          <h2 class="head">{t('Somebody else has saved this meanwhile')}</h2>
           <div class="note">
-            <p>Below is what they saved. Your text stands in the form: take over what you need, and save again, which replaces theirs.</p>
+            <p>{t('Below is what they saved. Your text stands in the form: take over what you need, and save again, which replaces theirs.')}</p>
             {texts.map(({ label, text }) => (
               <div class="field" key={label}>
-                <label for={`saved_${label}`}>{label}, as saved</label>
+                <label for={`saved_${label}`}>
+                  <Phrase text="{label}, as saved" label={label} />
+                </label>
                 <textarea id={`saved_${label}`} readOnly rows={Math.min(12, (text ?? '').split('\n', 12).length + 1)}>
                   <LongText text={`\n${text ?? ''}`} />
                 </textarea>

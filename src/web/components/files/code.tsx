@@ -5,6 +5,7 @@ import { hasHidden } from '../../../lib/text/hidden-characters.js'
 import type { PipelineState } from '../../../rules/pipeline-states.js'
 import type { UserRefRecord } from '../../../services/identity/user-ref.js'
 import { availableArchives } from '../../../services/repository/archive.js'
+import { t, text } from '../../language/language.js'
 import type { ProjectLinks } from '../../links.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
@@ -27,7 +28,7 @@ interface PathProps {
 export function PathLinks({ links, project, revision, path, last }: PathProps) {
   const parts = path.split('/').filter(Boolean)
   return (
-    <nav class="crumbs" aria-label="Path">
+    <nav class="crumbs" aria-label={t('Path')}>
       <a href={links.tree(revision)}>{project}</a>
       {parts.map((part, i) => {
         const to = parts.slice(0, i + 1).join('/')
@@ -43,19 +44,19 @@ export function PathLinks({ links, project, revision, path, last }: PathProps) {
   )
 }
 
-const STATES: Record<PipelineState, [string, BadgeKind, IconName]> = {
-  created: ['created', '', 'circle-dashed'],
-  pending: ['pending', 'waiting', 'clock'],
-  running: ['running', 'running', 'loader-circle'],
-  success: ['passed', 'success', 'circle-check'],
-  failed: ['failed', 'danger', 'circle-x'],
-  canceled: ['canceled', '', 'circle-slash'],
-  skipped: ['skipped', '', 'circle-slash'],
-  manual: ['manual', '', 'circle-dot'],
-  scheduled: ['delayed', '', 'clock'],
-  waiting_for_resource: ['waiting', 'waiting', 'clock'],
-  preparing: ['preparing', 'waiting', 'clock'],
-}
+const STATES = {
+  created: [text('created'), '', 'circle-dashed'],
+  pending: [text('pending'), 'waiting', 'clock'],
+  running: [text('running'), 'running', 'loader-circle'],
+  success: [text('passed'), 'success', 'circle-check'],
+  failed: [text('failed'), 'danger', 'circle-x'],
+  canceled: [text('canceled'), '', 'circle-slash'],
+  skipped: [text('skipped'), '', 'circle-slash'],
+  manual: [text('manual'), '', 'circle-dot'],
+  scheduled: [text('delayed'), '', 'clock'],
+  waiting_for_resource: [text('waiting'), 'waiting', 'clock'],
+  preparing: [text('preparing'), 'waiting', 'clock'],
+} as const satisfies Record<PipelineState, readonly [string, BadgeKind, IconName]>
 
 /** The state of a pipeline or of one of its statuses. */
 export function PipelineBadge({ state }: { state: PipelineState | undefined }) {
@@ -63,7 +64,7 @@ export function PipelineBadge({ state }: { state: PipelineState | undefined }) {
   const [word, kind, icon] = STATES[state]
   return (
     <Badge kind={kind} icon={icon}>
-      {word}
+      {t(word)}
     </Badge>
   )
 }
@@ -72,7 +73,7 @@ export function PipelineBadge({ state }: { state: PipelineState | undefined }) {
 export function PipelineIcon({ state, of = 'CI' }: { state: PipelineState | undefined; of?: string }) {
   if (state === undefined) return null
   const [word, kind, icon] = STATES[state]
-  return <StateIcon icon={icon} kind={kind || 'dim'} label={`${of} ${word}`} />
+  return <StateIcon icon={icon} kind={kind || 'dim'} label={`${of} ${t(word)}`} />
 }
 
 /** The author of a commit: a user, if the address is known, or the name in the commit. */

@@ -1,4 +1,5 @@
 import { rowsOf } from '../../../lib/text/csv.js'
+import { Phrase } from '../../language/phrase.js'
 import { inChunks, LongText, PagePart } from '../../page-part.js'
 
 /** Rows and columns that are shown of a table. */
@@ -42,7 +43,11 @@ export function CsvTable({ text, separator }: { text: string; separator: string 
       </table>
       {(rows.length > MAX_ROWS || columns > MAX_COLUMNS) && (
         <p class="note dim">
-          Only the first {MAX_ROWS} rows and {MAX_COLUMNS} columns are shown; the source has all.
+          <Phrase
+            text="Only the first {maxrows} rows and {maxcolumns} columns are shown; the source has all."
+            maxrows={MAX_ROWS}
+            maxcolumns={MAX_COLUMNS}
+          />
         </p>
       )}
     </>

@@ -5,6 +5,7 @@ import type { Context } from '../../../context.js'
 import { Failure, invalidRecord } from '../../../failures.js'
 import { commaList, list, oneOfOrBlank, opt, orDefault, rowId, str } from '../../../http/params.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
 import { queryOf } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { Field, FormFaults, FormTag, SelectField, Submit } from '../form.js'
@@ -35,33 +36,33 @@ export const BulkForm = ({ view, action, kind, milestones, children }: BulkProps
       <FormFaults view={view} />
       {children}
       <details class="box bulk" open={view.submitted !== null}>
-        <summary class="head">Change the chosen {kind}</summary>
+        <summary class="head">{kind === 'issues' ? t('Change the chosen issues') : t('Change the chosen merge requests')}</summary>
         <div class="note">
           <div class="columns">
             <SelectField
               {...f.state_event}
-              label="State"
+              label={t('State')}
               choices={[
-                { value: '', label: 'As it is' },
-                { value: 'close', label: 'Close' },
-                { value: 'reopen', label: 'Reopen' },
+                { value: '', label: t('As it is') },
+                { value: 'close', label: t('Close') },
+                { value: 'reopen', label: t('Reopen') },
               ]}
             />
-            <Field {...f.assignee_username} label="Assignee" hint="A username, or none." />
-            {kind === 'merge requests' && <Field {...f.reviewer_username} label="Reviewer" hint="A username, or none." />}
-            <Field {...f.add_labels} label="Add labels" hint="With commas between." list="list_labels" />
-            <Field {...f.remove_labels} label="Remove labels" hint="With commas between." list="list_labels" />
+            <Field {...f.assignee_username} label={t('Assignee')} hint={t('A username, or none.')} />
+            {kind === 'merge requests' && <Field {...f.reviewer_username} label={t('Reviewer')} hint={t('A username, or none.')} />}
+            <Field {...f.add_labels} label={t('Add labels')} hint={t('With commas between.')} list="list_labels" />
+            <Field {...f.remove_labels} label={t('Remove labels')} hint={t('With commas between.')} list="list_labels" />
             <SelectField
               {...f.milestone_id}
-              label="Milestone"
+              label={t('Milestone')}
               choices={[
-                { value: '', label: 'As it is' },
-                { value: '0', label: 'None' },
+                { value: '', label: t('As it is') },
+                { value: '0', label: t('None') },
                 ...milestones.map(({ id, title }) => ({ value: String(id), label: title })),
               ]}
             />
           </div>
-          <Submit label={`Change ${kind}`} class="" />
+          <Submit label={kind === 'issues' ? t('Change issues') : t('Change merge requests')} class="" />
         </div>
       </details>
     </FormTag>
@@ -92,7 +93,10 @@ interface Chosen {
 
 /** What the fields of the form change; blank ones change nothing. */
 export async function changesIn(ctx: Context, kind: 'issue' | 'merge request', { iids, update }: Chosen) {
-  if (iids.length === 0) throw invalidRecord({ base: [`needs at least one ${kind}: choose some.`] })
+  if (iids.length === 0)
+    throw invalidRecord({
+      base: [kind === 'issue' ? t('needs at least one issue: choose some.') : t('needs at least one merge request: choose some.')],
+    })
   const { state_event, add_labels, remove_labels, milestone_id } = update
   const assignee_ids = await peopleIn(ctx, update.assignee_username, 'assignee_username')
   return {
@@ -116,5 +120,7 @@ export async function changeEach(iids: number[], kind: 'issue' | 'merge request'
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'not_found') throw error
     }
-  return `${changed} ${kind}${changed === 1 ? ' is' : 's are'} changed.`
+  return kind === 'issue'
+    ? plural(changed, '{count} issue is changed.', '{count} issues are changed.')
+    : plural(changed, '{count} merge request is changed.', '{count} merge requests are changed.')
 }

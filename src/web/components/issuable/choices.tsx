@@ -5,6 +5,7 @@ import { findUserIds } from '../../../services/identity/users.js'
 import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/issuables/choices.js'
 import { MAX_PEOPLE, tooManyPeople } from '../../../services/issuables/readers.js'
 import { listProjectUsers } from '../../../services/projects/people.js'
+import { plural } from '../../language/language.js'
 
 /**
  * The ids of the users whose names a text has, with spaces or commas between them; `[0]`, nobody, for an empty one.
@@ -20,7 +21,9 @@ export async function peopleOf(ctx: Context, text: string, field: string): Promi
   const ids = await findUserIds(ctx, names)
   const unknown = names.find((_, i) => ids[i] === null)
   if (unknown !== undefined)
-    throw invalidRecord({ [field]: [names.length === 1 ? 'is not the name of a user' : `has ${unknown}, which is not the name of a user`] })
+    throw invalidRecord({
+      [field]: [plural(names.length, 'is not the name of a user', 'has {unknown}, which is not the name of a user', { unknown })],
+    })
   return ids.filter((id) => id !== null)
 }
 

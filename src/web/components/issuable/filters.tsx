@@ -2,25 +2,28 @@ import { z } from 'zod'
 import { bool, oneOf, oneOfOrBlank, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../../http/params.js'
 import { fieldsOf, negated, scopeOf, scopes, shared, traits, traitsOf, usersOf } from '../../../routes/issuables/filters.js'
 import type { LabelChoice } from '../../../services/issuables/choices.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { DataList, Options } from '../form.js'
 
 const { created_after, created_before, updated_after, updated_before } = shared
 
-const SORTS = [
-  { value: 'created_date', label: 'Newest first' },
-  { value: 'created_asc', label: 'Oldest first' },
-  { value: 'updated_desc', label: 'Changed last' },
-  { value: 'updated_asc', label: 'Changed first' },
-] as const
+const sorts = () =>
+  [
+    { value: 'created_date', label: t('Newest first') },
+    { value: 'created_asc', label: t('Oldest first') },
+    { value: 'updated_desc', label: t('Changed last') },
+    { value: 'updated_asc', label: t('Changed first') },
+  ] as const
 
 /** Orders that only merge requests have. */
-const REQUEST_SORTS = [
-  { value: 'title_asc', label: 'Title' },
-  { value: 'title_desc', label: 'Title, backwards' },
-  { value: 'merged_at_desc', label: 'Merged last' },
-  { value: 'merged_at_asc', label: 'Merged first' },
-] as const
+const requestSorts = () =>
+  [
+    { value: 'title_asc', label: t('Title') },
+    { value: 'title_desc', label: t('Title, backwards') },
+    { value: 'merged_at_desc', label: t('Merged last') },
+    { value: 'merged_at_asc', label: t('Merged first') },
+  ] as const
 
 /** The filters of the API, also by the names that addresses have had from the start (WB-123). */
 const common = {
@@ -172,7 +175,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
   const filters = parameters.filter(([name]) => !NO_FILTERS.has(name))
   return (
     <>
-      <nav class="group states" aria-label="State">
+      <nav class="group states" aria-label={t('State')}>
         {Object.entries(counts).map(([name, count]) => (
           <a
             key={name}
@@ -180,7 +183,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
             href={withParameters(at, [...parameters.filter(([other]) => other !== 'state' && other !== 'page'), ['state', name]])}
             {...(name === state && { 'aria-current': 'page' })}
           >
-            {name === 'opened' ? 'Open' : name.charAt(0).toUpperCase() + name.slice(1)} <span class="count">{count}</span>
+            {name === 'opened' ? t('Open') : name.charAt(0).toUpperCase() + name.slice(1)} <span class="count">{count}</span>
           </a>
         ))}
       </nav>
@@ -193,52 +196,61 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
               name="search"
               type="search"
               value={search ?? ''}
-              placeholder="Search titles and descriptions"
-              aria-label="Search titles and descriptions"
+              placeholder={t('Search titles and descriptions')}
+              aria-label={t('Search titles and descriptions')}
             />
-            <select name="sort" aria-label="Order">
-              <Options choices={kind === 'issues' ? SORTS : [...SORTS, ...REQUEST_SORTS]} chosen={sort} />
+            <select name="sort" aria-label={t('Order')}>
+              <Options choices={kind === 'issues' ? sorts() : [...sorts(), ...requestSorts()]} chosen={sort} />
             </select>
-            <button type="submit">Search</button>
+            <button type="submit">{t('Search')}</button>
           </div>
           <details class="filters">
-            <summary>Filters</summary>
+            <summary>{t('Filters')}</summary>
             <div class="columns">
-              <FilterField name="author_username" label="Author" value={given('author_username')} />
-              <FilterField name="assignee_username" label="Assignee" value={given('assignee_username')} />
-              <FilterField name="labels" label="Labels, with commas" value={labelText} list={labels.map(({ name }) => name)} />
+              <FilterField name="author_username" label={t('Author')} value={given('author_username')} />
+              <FilterField name="assignee_username" label={t('Assignee')} value={given('assignee_username')} />
+              <FilterField name="labels" label={t('Labels, with commas')} value={labelText} list={labels.map(({ name }) => name)} />
               <FilterField
                 name="milestone_title"
-                label="Milestone"
+                label={t('Milestone')}
                 value={given('milestone_title', 'milestone')}
                 list={['None', 'Any', ...milestones.map(({ title }) => title)]}
               />
-              <FilterField name="my_reaction_emoji" label="My reaction" value={given('my_reaction_emoji')} />
+              <FilterField name="my_reaction_emoji" label={t('My reaction')} value={given('my_reaction_emoji')} />
               {kind === 'issues' ? (
                 <>
                   <FilterChoice
                     name="due_date"
-                    label="Due"
+                    label={t('Due')}
                     value={given('due_date')}
-                    choices={{ '': 'At any time', '0': 'Without a date', overdue: 'Overdue', week: 'This week', month: 'This month' }}
+                    choices={{ '': t('At any time'), '0': t('Without a date'), overdue: t('Overdue'), week: t('This week'), month: t('This month') }}
                   />
                   <FilterChoice
                     name="confidential"
-                    label="Confidential"
+                    label={t('Confidential')}
                     value={given('confidential')}
-                    choices={{ '': 'Both', true: 'Confidential', false: 'Not confidential' }}
+                    choices={{ '': t('Both'), true: t('Confidential'), false: t('Not confidential') }}
                   />
                 </>
               ) : (
                 <>
-                  <FilterField name="reviewer_username" label="Reviewer" value={given('reviewer_username')} />
-                  <FilterField name="approved_by_usernames" label="Approved by" value={given('approved_by_usernames', 'approved_by_usernames[]')} />
-                  <FilterField name="target_branch" label="Target branch" value={given('target_branch')} />
-                  <FilterChoice name="draft" label="Draft" value={given('draft')} choices={{ '': 'Both', true: 'Drafts', false: 'Ready' }} />
+                  <FilterField name="reviewer_username" label={t('Reviewer')} value={given('reviewer_username')} />
+                  <FilterField
+                    name="approved_by_usernames"
+                    label={t('Approved by')}
+                    value={given('approved_by_usernames', 'approved_by_usernames[]')}
+                  />
+                  <FilterField name="target_branch" label={t('Target branch')} value={given('target_branch')} />
+                  <FilterChoice
+                    name="draft"
+                    label={t('Draft')}
+                    value={given('draft')}
+                    choices={{ '': t('Both'), true: t('Drafts'), false: t('Ready') }}
+                  />
                 </>
               )}
             </div>
-            <button type="submit">Show</button>
+            <button type="submit">{t('Show')}</button>
           </details>
         </form>
       </search>
@@ -253,7 +265,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
                   at,
                   parameters.filter((each) => each !== filters[i] && each[0] !== 'page'),
                 )}
-                aria-label={`Without the filter ${name.replace(/\[\]$/, '')} ${value}`}
+                aria-label={t('Without the filter {name} {value}', { name: name.replace(/\[\]$/, ''), value })}
               >
                 {name
                   .replace(/\[\]$/, '')

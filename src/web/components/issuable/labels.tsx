@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { list, opt, str } from '../../../http/params.js'
 import { type LabelChoice, MAX_CHOICES } from '../../../services/issuables/choices.js'
 import type { Fields } from '../../fields.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { Field, FilterField, listed } from '../form.js'
 
@@ -59,8 +60,8 @@ export function LabelFields({ view, labels, chosen, fields: f, filtered = false 
   const others = chosen.filter((name) => !offered.some((label) => label.name === name))
   return (
     <fieldset>
-      <legend class={filtered ? 'hidden' : undefined}>Labels</legend>
-      {filtered && <FilterField label="Filter labels" />}
+      <legend class={filtered ? 'hidden' : undefined}>{t('Labels')}</legend>
+      {filtered && <FilterField label={t('Filter labels')} />}
       <div class="choices">
         {[...others, ...offered].map((label, i) => {
           const name = typeof label === 'string' ? label : label.name
@@ -73,9 +74,9 @@ export function LabelFields({ view, labels, chosen, fields: f, filtered = false 
             </div>
           )
         })}
-        {others.length + offered.length === 0 && <p class="dim">There are no labels yet.</p>}
+        {others.length + offered.length === 0 && <p class="dim">{t('There are no labels yet.')}</p>}
       </div>
-      {labels.length > MAX_CHOICES && <Field {...f.other_labels} label="Other labels" hint="With commas between." />}
+      {labels.length > MAX_CHOICES && <Field {...f.other_labels} label={t('Other labels')} hint={t('With commas between.')} />}
     </fieldset>
   )
 }

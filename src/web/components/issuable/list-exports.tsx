@@ -1,3 +1,4 @@
+import { plural, t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { ActionButton } from '../form.js'
 
@@ -7,12 +8,15 @@ export const ListExports = ({ view, calendar, csv }: { view: PageView; calendar?
     <div class="actions start">
       {calendar && (
         <a class="button ghost" href={`${calendar}?due_date=next_month_and_previous_two_weeks`}>
-          Calendar
+          {t('Calendar')}
         </a>
       )}
-      {csv && <ActionButton view={view} action={csv} label="Mail me these as CSV" class="ghost" />}
+      {csv && <ActionButton view={view} action={csv} label={t('Mail me these as CSV')} class="ghost" />}
     </div>
   ) : null
 
 /** What is said once a table was asked for. */
-export const csvNotice = (total: number, what: string) => `A table of ${total} ${what} is mailed to you.`
+export const csvNotice = (total: number, kind: 'issues' | 'merge requests') =>
+  kind === 'issues'
+    ? plural(total, 'A table of {count} issues is mailed to you.', 'A table of {count} issues is mailed to you.')
+    : plural(total, 'A table of {count} merge requests is mailed to you.', 'A table of {count} merge requests is mailed to you.')

@@ -5,6 +5,7 @@ import { labelChoices, MAX_CHOICES, milestoneChoices } from '../../../services/i
 import type { IssuableSource } from '../../../services/issuables/list.js'
 import { withLabelColors } from '../../../services/issuables/merge-requests/reading/label-colors.js'
 import { countMergeRequests, listMergeRequests } from '../../../services/issuables/merge-requests/reading/list.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { Pager, Rows } from '../list.js'
 import { BulkForm, chosenIn } from './bulk.js'
@@ -44,7 +45,7 @@ export async function requestList({ ctx, caller, view, source, given, at, scope,
   const manageAt = items.length > 0 ? changeAt : null
   const chosen = chosenIn(view, 'iids')
   const rows = (
-    <Rows empty="There are no such merge requests.">
+    <Rows empty={t('There are no such merge requests.')}>
       {items.map((record) => (
         <RequestRow
           key={record.request.id}

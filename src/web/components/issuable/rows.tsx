@@ -1,9 +1,10 @@
 import { listed } from '../../../rules/texts/listed.js'
 import type { IssueRecord } from '../../../services/issuables/issues/list.js'
 import type { ColoredRequest } from '../../../services/issuables/merge-requests/reading/label-colors.js'
+import { plural, t, text } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
-import { counted } from '../facts.js'
 import { Icon } from '../icon.js'
 import { Badge, Row, StateIcon } from '../list.js'
 import { Faces } from '../people/faces.js'
@@ -25,19 +26,19 @@ export function IssueRow({ view, withProject, record, chosen }: Listed & { recor
     <Row
       actions={
         <>
-          <Faces view={view} people={assignees} as="Assigned to" />
+          <Faces view={view} people={assignees} as={t('Assigned to')} />
           <Notes count={issue.user_notes_count} />
         </>
       }
       before={
         <>
           {chosen !== undefined && (
-            <input type="checkbox" name="issue_iids[]" value={issue.iid} checked={chosen} aria-label={`Choose #${issue.iid}`} />
+            <input type="checkbox" name="issue_iids[]" value={issue.iid} checked={chosen} aria-label={t('Choose #{iid}', { iid: issue.iid })} />
           )}
           {issue.state === 'closed' ? (
-            <StateIcon icon="circle-check" kind="merged" label="closed" />
+            <StateIcon icon="circle-check" kind="merged" label={t('closed')} />
           ) : (
-            <StateIcon icon="circle-dot" kind="success" label="open" />
+            <StateIcon icon="circle-dot" kind="success" label={t('open')} />
           )}
         </>
       }
@@ -46,17 +47,19 @@ export function IssueRow({ view, withProject, record, chosen }: Listed & { recor
         <a href={links.page(`issues/${issue.iid}`)} class="title">
           <strong>{issue.title}</strong>
         </a>{' '}
-        {issue.confidential && <Badge kind="waiting">confidential</Badge>} <Labels labels={labels} at={links.page('issues')} />
+        {issue.confidential && <Badge kind="waiting">{t('confidential')}</Badge>} <Labels labels={labels} at={links.page('issues')} />
       </span>
       <span class="dim">
         {withProject && path}#{issue.iid} · {author.name}, <Time at={issue.created_at} />
         {milestone && ` · ${milestone.title}`}
         {issue.due_date && (
           <span class={issue.state === 'opened' && issue.due_date < day ? 'late' : ''}>
-            {' · '}due {issue.due_date}
+            {' · '}
+            <Phrase text="due {dueDate}" dueDate={issue.due_date} />
           </span>
         )}
-        {issue.task_count > 0 && ` · ${issue.task_completed_count} of ${counted(issue.task_count, 'task')}`}
+        {issue.task_count > 0 &&
+          ` · ${plural(issue.task_count, '{done} of {count} task', '{done} of {count} tasks', { done: issue.task_completed_count })}`}
       </span>
     </Row>
   )
@@ -68,17 +71,17 @@ const Notes = ({ count }: { count: number }) => (
     {count > 0 && (
       <>
         <Icon name="message-square" /> {count}
-        <span class="hidden"> {count === 1 ? 'note' : 'notes'}</span>
+        <span class="hidden"> {plural(count, 'note', 'notes')}</span>
       </>
     )}
   </span>
 )
 
 const STATES = {
-  opened: ['open', 'success', 'git-pull-request'],
-  closed: ['closed', 'danger', 'git-pull-request-closed'],
-  merged: ['merged', 'merged', 'git-merge'],
-  locked: ['merging', 'waiting', 'git-merge'],
+  opened: [text('open'), 'success', 'git-pull-request'],
+  closed: [text('closed'), 'danger', 'git-pull-request-closed'],
+  merged: [text('merged'), 'merged', 'git-merge'],
+  locked: [text('merging'), 'waiting', 'git-merge'],
 } as const
 
 /** A merge request of a list; `chosen` is the check box for a change of several. */
@@ -90,14 +93,16 @@ export function RequestRow({ view, withProject, record, chosen }: Listed & { rec
     <Row
       actions={
         <>
-          <Faces view={view} people={assignees} as="Assigned to" />
+          <Faces view={view} people={assignees} as={t('Assigned to')} />
           <Notes count={request.user_notes_count} />
         </>
       }
       before={
         <>
-          {chosen !== undefined && <input type="checkbox" name="iids[]" value={request.iid} checked={chosen} aria-label={`Choose !${request.iid}`} />}
-          <StateIcon icon={icon} kind={kind} label={state} />
+          {chosen !== undefined && (
+            <input type="checkbox" name="iids[]" value={request.iid} checked={chosen} aria-label={t('Choose !{iid}', { iid: request.iid })} />
+          )}
+          <StateIcon icon={icon} kind={kind} label={t(state)} />
         </>
       }
     >
@@ -108,8 +113,14 @@ export function RequestRow({ view, withProject, record, chosen }: Listed & { rec
         <Labels labels={labels} at={links.page('merge_requests')} />
       </span>
       <span class="dim">
-        {withProject && path}!{request.iid} · {author.name}, <Time at={request.created_at} /> · into <span class="ref">{request.target_branch}</span>
-        {reviewers.length > 0 && ` · reviewed by ${listed(reviewers.map(({ name }) => name))}`}
+        {withProject && path}!{request.iid}
+        {' · '}
+        {author.name}
+        {', '}
+        <Time at={request.created_at} />
+        {' · '}
+        <Phrase text="into {targetBranch}" targetBranch={<span class="ref">{request.target_branch}</span>} />
+        {reviewers.length > 0 && ` · ${t('reviewed by {names}', { names: listed(reviewers.map(({ name }) => name)) })}`}
       </span>
     </Row>
   )

@@ -7,6 +7,7 @@ import type { UserRefRecord } from '../../../services/identity/user-ref.js'
 import { MAX_CHOICES } from '../../../services/issuables/choices.js'
 import { MAX_PEOPLE } from '../../../services/issuables/readers.js'
 import type { Control, Fields } from '../../fields.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { wasSent } from '../discussion/asked.js'
 import { Field, FilterField, FormTag, Hidden, listed, Submit, typed } from '../form.js'
@@ -68,7 +69,7 @@ export function SidePart({ view, attribute, name, title, action, fields, childre
           <summary>
             <h2>
               {title}
-              <span class="hidden">: change</span>
+              <span class="hidden">{t(': change')}</span>
               <Icon name="pencil" />
             </h2>
           </summary>
@@ -76,7 +77,7 @@ export function SidePart({ view, attribute, name, title, action, fields, childre
             <FormTag view={view} action={action} attributes={{ 'data-into': id }}>
               <Hidden {...attribute} value={name} />
               {fields}
-              <Submit label="Save" />
+              <Submit label={t('Save')} />
             </FormTag>
           </div>
         </details>
@@ -130,7 +131,7 @@ export function PeopleFields({ view, fields: f, choices, legend, people }: PartP
     <>
       <fieldset>
         <legend class="hidden">{legend}</legend>
-        <FilterField label="Filter by name" />
+        <FilterField label={t('Filter by name')} />
         <div class="choices">
           {[...people, ...members].map((user) => (
             <label class="check" key={user.username}>
@@ -140,11 +141,11 @@ export function PeopleFields({ view, fields: f, choices, legend, people }: PartP
               </span>
             </label>
           ))}
-          {people.length + members.length === 0 && <p class="dim">The project has no members.</p>}
+          {people.length + members.length === 0 && <p class="dim">{t('The project has no members.')}</p>}
         </div>
       </fieldset>
       {choices.members.length >= MAX_CHOICES && (
-        <Field {...f.other_usernames} within={legend.toLowerCase()} label="Other users" hint="Usernames, with spaces between." />
+        <Field {...f.other_usernames} within={legend.toLowerCase()} label={t('Other users')} hint={t('Usernames, with spaces between.')} />
       )}
     </>
   )
@@ -162,10 +163,10 @@ export function MilestoneFields({ view, fields: f, choices, milestone }: PartPro
     <FilteredRadios
       view={view}
       name={f.milestone_id.name}
-      legend="Milestone"
-      filter="Filter milestones"
+      legend={t('Milestone')}
+      filter={t('Filter milestones')}
       value={String(milestone?.id ?? 0)}
-      choices={[{ value: '0', label: 'None' }, ...all.map(({ id, title }) => ({ value: String(id), label: title }))]}
+      choices={[{ value: '0', label: t('None') }, ...all.map(({ id, title }) => ({ value: String(id), label: title }))]}
     />
   )
 }

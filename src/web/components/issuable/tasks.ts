@@ -1,3 +1,5 @@
+import { t } from '../../language/language.js'
+
 const BOX = /<input type="checkbox" class="task-list-item-checkbox" disabled(?: aria-label="Task")?( checked)?>/g
 
 /**
@@ -8,7 +10,7 @@ export function withTaskButtons(html: string, tasks: number): string | null {
   let number = 0
   const text = html.replace(BOX, (_, checked?: string) => {
     const isDone = checked !== undefined
-    return `<button type="submit" class="task" role="checkbox" name="task" value="${number++}:${isDone ? 0 : 1}" aria-checked="${isDone}" aria-label="Task ${number}"></button>`
+    return `<button type="submit" class="task" role="checkbox" name="task" value="${number++}:${isDone ? 0 : 1}" aria-checked="${isDone}" aria-label="${t('Task {number}', { number })}"></button>`
   })
   return number > 0 && number === tasks ? text : null
 }

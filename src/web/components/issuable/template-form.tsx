@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { t } from '../../language/language.js'
 import { Options } from '../form.js'
 
 /** The choice of a template, with the other parameters of the page. */
@@ -16,10 +17,10 @@ export const TemplateForm = ({
   names.length > 0 && (
     <form method="get" action={action} class="search">
       {children}
-      <select name="issuable_template" aria-label="Template">
-        <option value="">No template</option>
+      <select name="issuable_template" aria-label={t('Template')}>
+        <option value="">{t('No template')}</option>
         <Options choices={names.map((name) => ({ value: name, label: name }))} chosen={chosen} />
       </select>
-      <button type="submit">Use template</button>
+      <button type="submit">{t('Use template')}</button>
     </form>
   )

@@ -7,6 +7,8 @@ import { oneOf, orDefault } from '../../../http/params.js'
 import { humanDuration } from '../../../rules/duration.js'
 import { addSpentTime, resetEstimate, resetSpentTime, setEstimate, type TimedTarget } from '../../../services/issuables/time-tracking.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import type { PageView } from '../../page.js'
 import { ActionButton, Field, FormTag, Submit } from '../form.js'
 import { Icon } from '../icon.js'
@@ -47,39 +49,39 @@ export function TimeTracking({ view, at, times: { time_estimate: estimate, total
         <details class="menu end side-menu" open={view.submitted?.values['duration'] !== undefined}>
           <summary>
             <h2>
-              Time<span class="hidden">: change</span>
+              <Phrase text="Time{span}" span={<span class="hidden">{t(': change')}</span>} />
               <Icon name="pencil" />
             </h2>
           </summary>
           <div class="items large">
             <FormTag view={view} action={`${at}/time`} attributes={{ 'data-into': 'side_time' }}>
-              <Field {...f.duration} label="Time" hint="Such as 1h 30m; -30m takes away." />
+              <Field {...f.duration} label={t('Time')} hint={t('Such as 1h 30m; -30m takes away.')} />
               <div class="toolbar">
-                <Submit label="Add spent time" name={f.what.name} value="spent" class="" />
-                <Submit label="Set estimate" name={f.what.name} value="estimate" class="" />
+                <Submit label={t('Add spent time')} name={f.what.name} value="spent" class="" />
+                <Submit label={t('Set estimate')} name={f.what.name} value="estimate" class="" />
               </div>
             </FormTag>
             {(spent > 0 || estimate > 0) && (
               <div class="toolbar">
                 {spent > 0 && (
-                  <ActionButton view={view} action={`${at}/time`} label="Reset spent time" fields={{ what: 'reset_spent' }} into="side_time" />
+                  <ActionButton view={view} action={`${at}/time`} label={t('Reset spent time')} fields={{ what: 'reset_spent' }} into="side_time" />
                 )}
                 {estimate > 0 && (
-                  <ActionButton view={view} action={`${at}/time`} label="Remove estimate" fields={{ what: 'reset_estimate' }} into="side_time" />
+                  <ActionButton view={view} action={`${at}/time`} label={t('Remove estimate')} fields={{ what: 'reset_estimate' }} into="side_time" />
                 )}
               </div>
             )}
           </div>
         </details>
       ) : (
-        <h2>Time</h2>
+        <h2>{t('Time')}</h2>
       )}
       <p>
-        {spent > 0 ? `${humanDuration(spent)} spent` : 'Nothing spent'}
-        {estimate > 0 && ` of ${humanDuration(estimate)}`}
+        {spent > 0 ? t('{humanDuration} spent', { humanDuration: humanDuration(spent) }) : t('Nothing spent')}
+        {estimate > 0 && ` ${t('of {humanDuration}', { humanDuration: humanDuration(estimate) })}`}
       </p>
       {estimate > 0 && (
-        <progress max={estimate} value={Math.min(spent, estimate)} aria-label="Time spent">
+        <progress max={estimate} value={Math.min(spent, estimate)} aria-label={t('Time spent')}>
           {Math.round((spent / estimate) * 100)} %
         </progress>
       )}

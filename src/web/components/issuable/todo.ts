@@ -1,18 +1,19 @@
 import type { TodoRecord } from '../../../services/issuables/todo-list.js'
+import { t } from '../../language/language.js'
 
-const ACTIONS: Record<TodoRecord['todo']['action'], string> = {
-  assigned: 'assigned you',
-  review_requested: 'asked you for a review of',
-  mentioned: 'mentioned you on',
-  directly_addressed: 'addressed you on',
-  marked: 'added',
-  build_failed: 'The pipeline failed for',
-  unmergeable: 'Can no longer be merged:',
-}
+const actionsBy = (name: string): Record<TodoRecord['todo']['action'], string> => ({
+  assigned: t('{name} assigned you', { name }),
+  review_requested: t('{name} asked you for a review of', { name }),
+  mentioned: t('{name} mentioned you on', { name }),
+  directly_addressed: t('{name} addressed you on', { name }),
+  marked: t('{name} added', { name }),
+  build_failed: t('The pipeline failed for'),
+  unmergeable: t('Can no longer be merged:'),
+})
 
 /** Who has done what, before the title of what it is about. */
 export const todoText = (viewer: { id: number }, { todo, author }: Pick<TodoRecord, 'todo' | 'author'>): string =>
-  `${todo.action === 'build_failed' || todo.action === 'unmergeable' ? '' : `${author.id === viewer.id ? 'You' : author.name} `}${ACTIONS[todo.action]}`
+  author.id === viewer.id && todo.action === 'marked' ? t('You added') : actionsBy(author.id === viewer.id ? t('You') : author.name)[todo.action]
 
 /** What a to-do is about, and its page below its project. */
 export function aboutTodo({ todo, target }: Pick<TodoRecord, 'todo' | 'target'>) {

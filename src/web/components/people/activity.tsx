@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { EVENT_VERBS, PUSH_VERBS, TARGET_NAMES } from '../../../rules/event-words.js'
+import { TARGET_NAMES } from '../../../rules/event-words.js'
 import type { EventRecord } from '../../../services/activity/events.js'
+import { plural, said, t, text } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { shortId } from '../files/code.js'
@@ -53,7 +55,7 @@ const EventRow = ({ view, record, path }: { view: PageView; record: EventRecord;
           {links && event.target_type !== 'Project' && (
             <>
               {' '}
-              in <a href={links.home}>{path}</a>
+              <Phrase text="in {link}" link={<a href={links.home}>{path}</a>} />
             </>
           )}
         </span>
@@ -71,17 +73,37 @@ const Link = ({ to, children }: { to: string | null | undefined; children: Compo
 
 const PAGES: Record<string, string> = { Issue: 'issues', MergeRequest: 'merge_requests' }
 
+/** What happened to the target of an event. */
+const EVENT_TEXTS = {
+  created: text('opened {target}'),
+  updated: text('changed {target}'),
+  closed: text('closed {target}'),
+  reopened: text('reopened {target}'),
+  commented: text('commented on {target}'),
+  merged: text('merged {target}'),
+  approved: text('approved {target}'),
+  joined: text('joined the project {target}'),
+  left: text('left the project {target}'),
+  destroyed: text('removed {target}'),
+  expired: text('is no longer a member: the time was over {target}'),
+} as const
+
+/** What a push did to a branch or tag. */
+const PUSH_TEXTS = {
+  created: { branch: text('pushed a new branch {name}'), tag: text('pushed a new tag {name}') },
+  removed: { branch: text('deleted the branch {name}'), tag: text('deleted the tag {name}') },
+  pushed: { branch: text('pushed to the branch {name}'), tag: text('pushed to the tag {name}') },
+} as const
+
 function sentenceOf(record: EventRecord, links: ProjectLinks | null): ComponentChildren {
   const { event, project, issue, request, milestone, note } = record
-  if (event.action === 'pushed') return event.push ? <Push push={event.push} links={links} /> : 'pushed'
-  const verb = EVENT_VERBS[event.action]
+  if (event.action === 'pushed') return event.push ? <Push push={event.push} links={links} /> : t('pushed')
+  const text = EVENT_TEXTS[event.action]
   if (event.target_type === 'Project') {
     return event.action === 'created' ? (
-      <>
-        created the project <Link to={links?.home}>{project.name}</Link>
-      </>
+      <Phrase text="created the project {link}" link={<Link to={links?.home}>{project.name}</Link>} />
     ) : (
-      verb
+      <Phrase text={text} target={null} />
     )
   }
   const type = note ? note.noteable_type : (event.target_type ?? '')
@@ -90,22 +112,26 @@ function sentenceOf(record: EventRecord, links: ProjectLinks | null): ComponentC
   const at = PAGES[type]
   if (note?.commit_id)
     return (
-      <>
-        commented on commit{' '}
-        <Link to={links && `${links.commit(note.commit_id)}#note_${note.id}`}>
-          <code>{shortId(note.commit_id)}</code>
-        </Link>
-      </>
+      <Phrase
+        text="commented on commit {link}"
+        link={
+          <Link to={links && `${links.commit(note.commit_id)}#note_${note.id}`}>
+            <code>{shortId(note.commit_id)}</code>
+          </Link>
+        }
+      />
     )
   const to = links && at && iid !== null ? `${links.page(`${at}/${iid}`)}${note ? `#note_${note.id}` : ''}` : undefined
   return (
-    <>
-      {verb}{' '}
-      <Link to={to}>
-        {TARGET_NAMES[type] ?? ''}
-        {iid ?? ''} {title}
-      </Link>
-    </>
+    <Phrase
+      text={text}
+      target={
+        <Link to={to}>
+          {said(TARGET_NAMES[type] ?? '')}
+          {iid ?? ''} {title}
+        </Link>
+      }
+    />
   )
 }
 
@@ -114,12 +140,12 @@ function Push({ push, links }: { push: NonNullable<EventRecord['event']['push']>
   const isThere = action !== 'removed'
   return (
     <>
-      {PUSH_VERBS[action]} {ref_type} <Link to={isThere ? links?.tree(ref) : undefined}>{ref}</Link>
+      <Phrase text={PUSH_TEXTS[action][ref_type]} name={<Link to={isThere ? links?.tree(ref) : undefined}>{ref}</Link>} />
       {isThere && count > 0 && to && (
         <>
           {': '}
           <Link to={links && (count > 1 && from ? `${links.page('compare')}/${from}...${to}` : links.commit(to))}>
-            {count === 1 ? '1 commit' : `${count} commits`}
+            {plural(count, '1 commit', '{count} commits')}
           </Link>
         </>
       )}

@@ -1,6 +1,7 @@
 import type { Upload } from '../../../http/uploads.js'
 import { avatarUrl } from '../../../rules/avatar-url.js'
 import type { Control } from '../../fields.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { Field } from '../form.js'
 
@@ -51,7 +52,7 @@ export function initialsOf(name: string): string {
 
 /** The picture of a user, group or project. */
 export const PictureField = (field: Control<Upload | undefined>) => (
-  <Field {...field} label="Picture" accept="image/*" hint="PNG, JPEG, GIF, WebP or BMP, at most 200 KiB." />
+  <Field {...field} label={t('Picture')} accept="image/*" hint={t('PNG, JPEG, GIF, WebP or BMP, at most 200 KiB.')} />
 )
 
 /** The picture that was chosen: a browser sends an empty file for none. */

@@ -1,11 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import type { UserRefRecord } from '../../../services/identity/user-ref.js'
+import { t } from '../../language/language.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { Avatar } from './avatar.js'
 
 export const PersonLink = ({ view, user }: { view: PageView; user: Pick<UserRefRecord, 'username' | 'name'> | null }) =>
-  user ? <a href={`${view.links.prefix}/${inUrl(user.username)}`}>{user.name}</a> : <span class="dim">none</span>
+  user ? <a href={`${view.links.prefix}/${inUrl(user.username)}`}>{user.name}</a> : <span class="dim">{t('none')}</span>
 
 interface PersonLineProps {
   view: PageView

@@ -1,21 +1,22 @@
+import { t } from '../../language/language.js'
 import { DELETED_PROJECTS } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { Icon, type IconName } from '../icon.js'
 
-const PAGES: [path: string, label: string, icon: IconName][] = [
-  ['/dashboard', 'Home', 'house'],
-  ['/dashboard/projects', 'Your projects', 'folder'],
-  ['/dashboard/groups', 'Your groups', 'users'],
-  ['/dashboard/projects/starred', 'Starred', 'star'],
-  ['/dashboard/activity', 'Activity', 'activity'],
-  ['/explore', 'Explore', 'globe'],
-  [DELETED_PROJECTS, 'Deleted', 'trash'],
+const pages = (): [path: string, label: string, icon: IconName][] => [
+  ['/dashboard', t('Home'), 'house'],
+  ['/dashboard/projects', t('Your projects'), 'folder'],
+  ['/dashboard/groups', t('Your groups'), 'users'],
+  ['/dashboard/projects/starred', t('Starred'), 'star'],
+  ['/dashboard/activity', t('Activity'), 'activity'],
+  ['/explore', t('Explore'), 'globe'],
+  [DELETED_PROJECTS, t('Deleted'), 'trash'],
 ]
 
 /** The ways between the lists of projects of a person. */
 export const DashboardTabs = ({ view, at }: { view: PageView; at: string }) => (
-  <nav class="tabs" aria-label="Projects">
-    {PAGES.map(([path, label, icon]) => (
+  <nav class="tabs" aria-label={t('Projects')}>
+    {pages().map(([path, label, icon]) => (
       <a key={path} href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
         <Icon name={icon} />
         {label}
@@ -31,11 +32,11 @@ export const DashboardHeading = ({ view, title }: { view: PageView; title: strin
     {view.viewer && (
       <span class="row">
         <a class="button" href={`${view.links.prefix}/groups/new`}>
-          New group
+          {t('New group')}
         </a>
         <a class="button primary" href={`${view.links.prefix}/projects/new`}>
           <Icon name="plus" />
-          New project
+          {t('New project')}
         </a>
       </span>
     )}

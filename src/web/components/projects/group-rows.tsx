@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { INTERNAL, PUBLIC } from '../../../access/can.js'
 import type { GroupRecord } from '../../../services/groups/list.js'
+import { t } from '../../language/language.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { Badge, Row, Rows } from '../list.js'
@@ -14,7 +15,7 @@ export const GroupRows = ({ view, groups, empty }: { view: PageView; groups: Gro
             {full_path !== path && <span class="dim">{full_path.slice(0, -path.length - 1)} / </span>}
             <strong>{name}</strong>
           </a>{' '}
-          {visibility !== PUBLIC && <Badge>{visibility === INTERNAL ? 'Internal' : 'Private'}</Badge>}
+          {visibility !== PUBLIC && <Badge>{visibility === INTERNAL ? t('Internal') : t('Private')}</Badge>}
         </span>
         {description && <span class="dim">{description}</span>}
       </Row>

@@ -6,6 +6,7 @@ import type { PipelineState } from '../../../rules/pipeline-states.js'
 import { defaultBranchStates } from '../../../services/ci/last-states.js'
 import { loadProjects, type ProjectRecord } from '../../../services/projects/load.js'
 import { mainLanguagesOf } from '../../../services/repository/languages.js'
+import { plural, t } from '../../language/language.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { PipelineIcon } from '../files/code.js'
@@ -58,8 +59,8 @@ export const ProjectRows = ({ view, projects, empty }: { view: PageView; project
             <span class="dim">{namespace.full_path} / </span>
             <strong>{project.name}</strong>
           </a>{' '}
-          {project.visibility !== PUBLIC && <Badge kind="outline">{project.visibility === INTERNAL ? 'Internal' : 'Private'}</Badge>}{' '}
-          {project.archived && <Badge kind="waiting">Archived</Badge>}
+          {project.visibility !== PUBLIC && <Badge kind="outline">{project.visibility === INTERNAL ? t('Internal') : t('Private')}</Badge>}{' '}
+          {project.archived && <Badge kind="waiting">{t('Archived')}</Badge>}
         </span>
         {project.description && <span class="dim">{project.description}</span>}
         <p class="meta">
@@ -71,7 +72,7 @@ export const ProjectRows = ({ view, projects, empty }: { view: PageView; project
           {project.star_count > 0 && (
             <span>
               <Icon name="star" /> {project.star_count}
-              <span class="hidden"> {project.star_count === 1 ? 'star' : 'stars'}</span>
+              <span class="hidden"> {plural(project.star_count, 'star', 'stars')}</span>
             </span>
           )}
           <Time at={project.last_activity_at} />
