@@ -17,6 +17,7 @@ import { csvNotice, ListExports } from '../../components/issuable/list-exports.j
 import { requestList } from '../../components/issuable/request-list.js'
 import { IssueRow } from '../../components/issuable/rows.js'
 import { Pager, Rows } from '../../components/list.js'
+import { t } from '../../language/language.js'
 import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { groupLinks, homeOfGroup, projectLinks, queryOf } from '../../links.js'
@@ -53,7 +54,7 @@ async function issueList({ ctx, caller, view, source, given, at, scope = 'all', 
   ])
   const chosen = chosenIn(view, 'issue_iids')
   const rows = (
-    <Rows empty="There are no such issues.">
+    <Rows empty={t('There are no such issues.')}>
       {items.map((record) => (
         <IssueRow
           key={record.issue.id}
@@ -100,36 +101,36 @@ export const issuesPage = page({
     const changeAt = subject.can('manage_issue') ? `${within(subject)}/bulk_update` : null
     const csvAt = ctx.mail && `${within(subject)}/export_csv${queryOf(view)}`
     return {
-      title: `Issues · ${fullPathOf(subject.project)}`,
-      feed: { title: `Issues of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
+      title: `${t('Issues')} · ${fullPathOf(subject.project)}`,
+      feed: { title: t('Issues of {fullPath}', { fullPath: fullPathOf(subject.project) }), at: `${within(subject)}.atom${queryOf(view)}` },
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="issues"
-          heading="Issues"
+          heading={t('Issues')}
           tools={
             <>
               {view.viewer && (
                 <>
                   <a class="button ghost" href={links.page('labels')}>
                     <Icon name="tag" />
-                    Labels
+                    {t('Labels')}
                   </a>
                   <a class="button ghost" href={links.page('milestones')}>
                     <Icon name="milestone" />
-                    Milestones
+                    {t('Milestones')}
                   </a>
                   <a class="button" href={links.page('boards')}>
                     <Icon name="columns-3" />
-                    Board
+                    {t('Board')}
                   </a>
                 </>
               )}
               {subject.can('create_issue') && (
                 <a class="button primary" href={links.page('issues/new')}>
                   <Icon name="plus" />
-                  New issue
+                  {t('New issue')}
                 </a>
               )}
             </>
@@ -179,19 +180,19 @@ export const groupIssuesPage = page({
   input: issueFilters,
   async show({ ctx, caller, subject, input, view }) {
     return {
-      title: groupTitle('Issues', subject),
-      feed: { title: `Issues of ${subject.group.full_path}`, at: `${homeOfGroup(subject)}/-/issues.atom${queryOf(view)}` },
+      title: groupTitle(t('Issues'), subject),
+      feed: { title: t('Issues of {fullPath}', { fullPath: subject.group.full_path }), at: `${homeOfGroup(subject)}/-/issues.atom${queryOf(view)}` },
       body: (
         <GroupLayout
           view={view}
           subject={subject}
           tab="issues"
-          heading="Issues"
+          heading={t('Issues')}
           tools={
             view.viewer && (
               <a class="button" href={groupLinks(view, subject.group.full_path).page('boards')}>
                 <Icon name="columns-3" />
-                Board
+                {t('Board')}
               </a>
             )
           }
@@ -218,9 +219,9 @@ export const groupRequestsPage = page({
   input: requestFilters,
   async show({ ctx, caller, subject, input, view }) {
     return {
-      title: groupTitle('Merge requests', subject),
+      title: groupTitle(t('Merge requests'), subject),
       body: (
-        <GroupLayout view={view} subject={subject} tab="merge_requests" heading="Merge requests">
+        <GroupLayout view={view} subject={subject} tab="merge_requests" heading={t('Merge requests')}>
           {
             await requestList({
               ctx,
@@ -267,15 +268,15 @@ export const myIssuesPage = page({
     const scope = names === undefined ? 'assigned_to_me' : 'all'
     const given = issueFilterOf(input, scope).scope
     return {
-      title: 'Your issues',
+      title: t('Your issues'),
       body: (
-        <Titled title="Your issues">
+        <Titled title={t('Your issues')}>
           <Views
             view={view}
-            label="Issues"
+            label={t('Issues')}
             links={[
-              ['/dashboard/issues', 'Assigned to you', given === 'assigned_to_me'],
-              ['/dashboard/issues?scope=created_by_me', 'Opened by you', given === 'created_by_me'],
+              ['/dashboard/issues', t('Assigned to you'), given === 'assigned_to_me'],
+              ['/dashboard/issues?scope=created_by_me', t('Opened by you'), given === 'created_by_me'],
             ]}
           />
           {await issueList({ ctx, caller, view, source: 'everywhere', given: input, at: `${view.links.prefix}/dashboard/issues`, scope })}
@@ -285,11 +286,12 @@ export const myIssuesPage = page({
   },
 })
 
-const REQUEST_VIEWS = [
-  ['reviews_for_me', 'To review'],
-  ['assigned_to_me', 'Assigned to you'],
-  ['created_by_me', 'Opened by you'],
-] as const
+const requestViews = () =>
+  [
+    ['reviews_for_me', t('To review')],
+    ['assigned_to_me', t('Assigned to you')],
+    ['created_by_me', t('Opened by you')],
+  ] as const
 
 export const myRequestsPage = page({
   at: '/dashboard/merge_requests',
@@ -300,13 +302,13 @@ export const myRequestsPage = page({
     const names = input.assignee_id ?? input.assignee_username ?? input.author_id ?? input.author_username
     const scope = input.scope ?? (names !== undefined ? 'all' : input.reviewer_username ? 'all' : 'reviews_for_me')
     return {
-      title: 'Your merge requests',
+      title: t('Your merge requests'),
       body: (
-        <Titled title="Your merge requests">
+        <Titled title={t('Your merge requests')}>
           <Views
             view={view}
-            label="Merge requests"
-            links={REQUEST_VIEWS.map(([name, text]) => [`/dashboard/merge_requests?scope=${name}`, text, name === scope])}
+            label={t('Merge requests')}
+            links={requestViews().map(([name, text]) => [`/dashboard/merge_requests?scope=${name}`, text, name === scope])}
           />
           {await requestList({ ctx, caller, view, source: 'everywhere', given: input, at: `${view.links.prefix}/dashboard/merge_requests`, scope })}
         </Titled>

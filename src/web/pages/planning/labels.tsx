@@ -14,12 +14,13 @@ import {
   updateLabel,
 } from '../../../services/issuables/labels.js'
 import { promoteLabel } from '../../../services/issuables/promote-label.js'
-import { counted } from '../../components/facts.js'
 import { ActionButton, DataList, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { LabelTag } from '../../components/issuable/labels.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
@@ -49,11 +50,11 @@ const LabelFields = ({ view, label }: { view: PageView; label?: LabelRecord['lab
   return (
     <>
       <FormFaults view={view} />
-      <Field {...f.title} label="Name" value={label?.title} hint="Without commas." autofocus />
-      <Field {...f.color} label="Colour" value={label?.color ?? '#428bca'} hint="Such as #428bca, or the name of a colour." list="colors" />
+      <Field {...f.title} label={t('Name')} value={label?.title} hint={t('Without commas.')} autofocus />
+      <Field {...f.color} label={t('Colour')} value={label?.color ?? '#428bca'} hint={t('Such as #428bca, or the name of a colour.')} list="colors" />
       <DataList id="colors" values={COLORS} />
-      <Field {...f.description} label="Description" value={label?.description} />
-      <Field {...f.priority} type="number" label="Priority" value={label?.priority?.toString()} hint="0 comes first; empty for none." />
+      <Field {...f.description} label={t('Description')} value={label?.description} />
+      <Field {...f.priority} type="number" label={t('Priority')} value={label?.priority?.toString()} hint={t('0 comes first; empty for none.')} />
     </>
   )
 }
@@ -73,19 +74,19 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
       const at = list(subject)
       const sorted = [...items].sort((a, b) => (a.label.priority ?? Number.MAX_SAFE_INTEGER) - (b.label.priority ?? Number.MAX_SAFE_INTEGER))
       return {
-        title: `Labels · ${of.name(subject)}`,
+        title: `${t('Labels')} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject} tab="labels">
             <div class="heading">
-              <h1>Labels</h1>
+              <h1>{t('Labels')}</h1>
               {mayManage && (
                 <a class="button primary" href={`${view.links.prefix}${at}/new`}>
-                  New label
+                  {t('New label')}
                 </a>
               )}
             </div>
-            <SearchForm action={view.links.prefix + at} label="Find a label" value={input.search} />
-            <Rows empty={input.search ? 'No label has this in its name.' : 'There are no labels yet.'}>
+            <SearchForm action={view.links.prefix + at} label={t('Find a label')} value={input.search} />
+            <Rows empty={input.search ? t('No label has this in its name.') : t('There are no labels yet.')}>
               {sorted.map(({ label, open_issues_count, open_merge_requests_count, subscribed }) => {
                 const isOwn = 'project' in of.source(subject) ? label.project_id !== null : label.namespace_id === ownGroup(of.source(subject))
                 const query = String(new URLSearchParams({ 'label_name[]': label.title }))
@@ -98,14 +99,18 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
                           <ActionButton
                             view={view}
                             action={`${at}/${label.id}/toggle_subscription`}
-                            label={subscribed ? 'Unsubscribe' : 'Subscribe'}
+                            label={subscribed ? t('Unsubscribe') : t('Subscribe')}
                             what={label.title}
                             fields={{ subscribed: String(!subscribed) }}
                           />
                         )}
                         {mayManage && isOwn && (
-                          <a class="button" href={`${view.links.prefix}${edit(subject, label.id)}`} aria-label={`Edit ${label.title}`}>
-                            Edit
+                          <a
+                            class="button"
+                            href={`${view.links.prefix}${edit(subject, label.id)}`}
+                            aria-label={t('Edit {title}', { title: label.title })}
+                          >
+                            {t('Edit')}
                           </a>
                         )}
                       </>
@@ -113,14 +118,21 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
                   >
                     <span>
                       <LabelTag label={{ name: label.title, color: label.color }} />{' '}
-                      {label.priority !== null && <Badge>priority {label.priority}</Badge>} {!isOwn && <Badge>of a group above</Badge>}
+                      {label.priority !== null && (
+                        <Badge>
+                          <Phrase text="priority {priority}" priority={label.priority} />
+                        </Badge>
+                      )}{' '}
+                      {!isOwn && <Badge>{t('of a group above')}</Badge>}
                     </span>
                     <span class="dim">
                       {label.description && `${label.description} · `}
-                      <a href={`${view.links.prefix}${of.home(subject)}/-/issues?${query}`}>{counted(open_issues_count, 'open issue')}</a>
+                      <a href={`${view.links.prefix}${of.home(subject)}/-/issues?${query}`}>
+                        {plural(open_issues_count, '{count} open issue', '{count} open issues')}
+                      </a>
                       {' · '}
                       <a href={`${view.links.prefix}${of.home(subject)}/-/merge_requests?${query}`}>
-                        {counted(open_merge_requests_count, 'open merge request')}
+                        {plural(open_merge_requests_count, '{count} open merge request', '{count} open merge requests')}
                       </a>
                     </span>
                   </Row>
@@ -139,13 +151,13 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
     access: of.manageLabels,
     async show({ subject, view }) {
       return {
-        title: `New label · ${of.name(subject)}`,
+        title: `${t('New label')} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject} tab="labels">
-            <h1>New label</h1>
+            <h1>{t('New label')}</h1>
             <FormTag view={view} action={list(subject)}>
               <LabelFields view={view} />
-              <Submit label="Create label" />
+              <Submit label={t('Create label')} />
             </FormTag>
           </of.Frame>
         ),
@@ -160,7 +172,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
     on: newLabelPage,
     async submit({ ctx, subject, input: { label } }) {
       await createLabel(ctx, of.source(subject), { ...label, name: label.title, priority: priorityOf(label.priority) })
-      return new Redirect(list(subject), { notice: `The label ${label.title.trim()} is created.` })
+      return new Redirect(list(subject), { notice: t('The label {title} is created.', { title: label.title.trim() }) })
     },
   })
 
@@ -174,24 +186,24 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
       const source = of.source(subject)
       const mayPromote = 'project' in source && source.project.project.namespace.kind === 'group' && source.project.can('manage_project')
       return {
-        title: `Edit ${label.title} · ${of.name(subject)}`,
+        title: `${t('Edit {title}', { title: label.title })} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject} tab="labels">
-            <h1>Edit label</h1>
+            <h1>{t('Edit label')}</h1>
             <FormTag view={view} action={at} method="PUT">
               <LabelFields view={view} label={label} />
-              <Submit label="Save changes" />
+              <Submit label={t('Save changes')} />
             </FormTag>
             {mayPromote && (
               <>
-                <h2>Promote</h2>
-                <p>The label becomes one of the group, and replaces the labels of this name of all its projects.</p>
-                <ActionButton view={view} action={`${at}/promote`} label="Promote to a label of the group" />
+                <h2>{t('Promote')}</h2>
+                <p>{t('The label becomes one of the group, and replaces the labels of this name of all its projects.')}</p>
+                <ActionButton view={view} action={`${at}/promote`} label={t('Promote to a label of the group')} />
               </>
             )}
-            <h2>Delete</h2>
-            <p>Issues and merge requests lose this label.</p>
-            <ActionButton view={view} action={at} method="DELETE" label="Delete label" class="danger" />
+            <h2>{t('Delete')}</h2>
+            <p>{t('Issues and merge requests lose this label.')}</p>
+            <ActionButton view={view} action={at} method="DELETE" label={t('Delete label')} class="danger" />
           </of.Frame>
         ),
       }
@@ -207,7 +219,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
     async submit({ ctx, caller, subject, input: { label_id, label } }) {
       const { title, color, description, priority } = label
       await updateLabel(ctx, caller, of.source(subject), label_id, { new_name: title, color, description, priority: priorityOf(priority) })
-      return new Redirect(list(subject), { notice: `The label ${title.trim()} is changed.` })
+      return new Redirect(list(subject), { notice: t('The label {title} is changed.', { title: title.trim() }) })
     },
   })
 
@@ -218,7 +230,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>(of: Planning<Su
     input: z.object({ label_id: str() }),
     async submit({ ctx, caller, subject, input }) {
       await deleteLabel(ctx, caller, of.source(subject), input.label_id, () => undefined)
-      return new Redirect(list(subject), { notice: 'Label deleted.' })
+      return new Redirect(list(subject), { notice: t('Label deleted.') })
     },
   })
 
@@ -236,7 +248,9 @@ export const labelSubscription = form({
   input: z.object({ label_id: str(), subscribed: orDefault(bool(), true) }),
   async submit({ ctx, caller, subject, input }) {
     await subscribeToLabel(ctx, caller, { project: subject }, input.label_id, input.subscribed)
-    return new Redirect(`${ofProject.home(subject)}/-/labels`, { notice: input.subscribed ? 'You are subscribed.' : 'You are no longer subscribed.' })
+    return new Redirect(`${ofProject.home(subject)}/-/labels`, {
+      notice: input.subscribed ? t('You are subscribed.') : t('You are no longer subscribed.'),
+    })
   },
 })
 
@@ -248,6 +262,6 @@ export const labelPromotion = form({
   async submit({ ctx, caller, subject, input }) {
     const { label } = await getLabel(ctx, caller, { project: subject }, input.label_id, 'own')
     const group = await promoteLabel(ctx, caller, subject, label)
-    return new Redirect(`/groups/${inUrl(group)}/-/labels`, { notice: `The label ${label.title} is one of the group now.` })
+    return new Redirect(`/groups/${inUrl(group)}/-/labels`, { notice: t('The label {title} is one of the group now.', { title: label.title }) })
   },
 })

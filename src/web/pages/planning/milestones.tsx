@@ -26,6 +26,8 @@ import { Prose } from '../../components/markup.js'
 import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Planning } from './sources.js'
@@ -50,8 +52,11 @@ async function progressOf(
 
 const Progress = ({ done, all }: { done: number; all: number }) => (
   <>
-    <progress max={Math.max(all, 1)} value={done} aria-label="Progress" />
-    <span class="dim"> {all === 0 ? 'nothing in it yet' : `${done} of ${all} done (${Math.floor((done / all) * 100)} %)`}</span>
+    <progress max={Math.max(all, 1)} value={done} aria-label={t('Progress')} />
+    <span class="dim">
+      {' '}
+      {all === 0 ? t('nothing in it yet') : t('{done} of {all} done ({floor} %)', { done, all, floor: Math.floor((done / all) * 100) })}
+    </span>
   </>
 )
 
@@ -59,8 +64,12 @@ const Dates = ({ view, milestone: { start_date, due_date, state } }: { view: Pag
   const isLate = state === 'active' && due_date !== null && due_date < view.now.toISOString().slice(0, 10)
   return (
     <>
-      {start_date && `from ${start_date} `}
-      {due_date && <span class={isLate ? 'late' : ''}>due {due_date}</span>}
+      {start_date && `${t('from {startDate}', { startDate: start_date })} `}
+      {due_date && (
+        <span class={isLate ? 'late' : ''}>
+          <Phrase text="due {dueDate}" dueDate={due_date} />
+        </span>
+      )}
     </>
   )
 }
@@ -89,12 +98,12 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     return (
       <>
         <FormFaults view={view} />
-        <Field {...f.title} label="Title" value={milestone?.title} autofocus />
+        <Field {...f.title} label={t('Title')} value={milestone?.title} autofocus />
         <div class="columns">
-          <Field {...f.start_date} label="Start date" value={milestone?.start_date} />
-          <Field {...f.due_date} label="Due date" value={milestone?.due_date} />
+          <Field {...f.start_date} label={t('Start date')} value={milestone?.start_date} />
+          <Field {...f.due_date} label={t('Due date')} value={milestone?.due_date} />
         </div>
-        <Editor {...f.description} label="Description" value={milestone?.description} hint="Markdown." project={projectOf(subject)} />
+        <Editor {...f.description} label={t('Description')} value={milestone?.description} hint={t('Markdown.')} project={projectOf(subject)} />
       </>
     )
   }
@@ -108,23 +117,23 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       const { items, total } = await listMilestones(ctx, of.source(subject), { state, search: input.search, page: input.page, per_page: PER_PAGE })
       const at = view.links.prefix + list(subject)
       return {
-        title: `Milestones · ${of.name(subject)}`,
+        title: `${t('Milestones')} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject} tab="milestones">
             <div class="heading">
-              <h1>Milestones</h1>
+              <h1>{t('Milestones')}</h1>
               {of.may(subject, 'manage_milestone') && (
                 <a class="button primary" href={`${at}/new`}>
-                  New milestone
+                  {t('New milestone')}
                 </a>
               )}
             </div>
-            <nav class="group states" aria-label="State">
+            <nav class="group states" aria-label={t('State')}>
               {(
                 [
-                  ['opened', 'Open'],
-                  ['closed', 'Closed'],
-                  ['all', 'All'],
+                  ['opened', t('Open')],
+                  ['closed', t('Closed')],
+                  ['all', t('All')],
                 ] as const
               ).map(([name, label]) => (
                 <a
@@ -137,10 +146,10 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
                 </a>
               ))}
             </nav>
-            <SearchForm action={at} label="Find a milestone" value={input.search} hidden={{ state: input.state }} />
-            <Rows empty="There are no such milestones.">
+            <SearchForm action={at} label={t('Find a milestone')} value={input.search} hidden={{ state: input.state }} />
+            <Rows empty={t('There are no such milestones.')}>
               {items.map(({ milestone }) => (
-                <Row key={milestone.id} actions={milestone.state === 'closed' && <Badge>closed</Badge>}>
+                <Row key={milestone.id} actions={milestone.state === 'closed' && <Badge>{t('closed')}</Badge>}>
                   <a href={`${at}/${milestone.iid}`} class="title">
                     <strong>{milestone.title}</strong>
                   </a>
@@ -188,20 +197,20 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
               {mayManage && (
                 <div class="row start">
                   <a class="button" href={`${at}/edit`}>
-                    Edit
+                    {t('Edit')}
                   </a>
                   <ActionButton
                     view={view}
                     action={addressOf(subject, milestone.iid)}
                     method="PUT"
-                    label={isOpen ? 'Close milestone' : 'Reopen milestone'}
+                    label={isOpen ? t('Close milestone') : t('Reopen milestone')}
                     fields={{ [fieldsOf(view, fields).milestone.state_event.name]: isOpen ? 'close' : 'activate' }}
                   />
                 </div>
               )}
             </div>
             <p class="dim">
-              <Badge kind={isOpen ? 'success' : ''}>{isOpen ? 'Open' : 'Closed'}</Badge> <Dates view={view} milestone={milestone} />
+              <Badge kind={isOpen ? 'success' : ''}>{isOpen ? t('Open') : t('Closed')}</Badge> <Dates view={view} milestone={milestone} />
             </p>
             <p>
               <Progress done={done} all={all} />
@@ -211,15 +220,17 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
                 <Prose html={html} />
               </section>
             )}
-            <nav class="tabs" aria-label="Milestone">
+            <nav class="tabs" aria-label={t('Milestone')}>
               <a href={at} {...(isIssues && { 'aria-current': 'page' })}>
-                Issues {all}
+                <Phrase text="Issues {all}" all={all} />
               </a>
               <a href={`${at}?tab=merge_requests`} {...(!isIssues && { 'aria-current': 'page' })}>
-                Merge requests {progress.requests.open + progress.requests.closed}
+                <Phrase text="Merge requests {open}" open={progress.requests.open + progress.requests.closed} />
               </a>
             </nav>
-            <Rows empty={isIssues ? 'No issue that you can see is in this milestone.' : 'No merge request that you can see is in this milestone.'}>
+            <Rows
+              empty={isIssues ? t('No issue that you can see is in this milestone.') : t('No merge request that you can see is in this milestone.')}
+            >
               {isIssues
                 ? issues.items.map((record) => <IssueRow key={record.issue.id} view={view} withProject={withProject} record={record} />)
                 : shown.map((record) => <RequestRow key={record.request.id} view={view} withProject={withProject} record={record} />)}
@@ -236,13 +247,13 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     access: of.manageMilestones,
     async show({ subject, view }) {
       return {
-        title: `New milestone · ${of.name(subject)}`,
+        title: `${t('New milestone')} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject} tab="milestones">
-            <h1>New milestone</h1>
+            <h1>{t('New milestone')}</h1>
             <EditorForm view={view} action={list(subject)} once>
               <Fields view={view} subject={subject} />
-              <Submit label="Create milestone" />
+              <Submit label={t('Create milestone')} />
             </EditorForm>
           </of.Frame>
         ),
@@ -259,7 +270,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
     async submit({ ctx, caller, subject, input: { milestone } }) {
       const { state_event: _, title = '', ...given } = milestone
       const made = await createMilestone(ctx, caller, of.source(subject), { ...given, title })
-      return new Redirect(addressOf(subject, made.milestone.iid), { notice: 'Milestone created.' })
+      return new Redirect(addressOf(subject, made.milestone.iid), { notice: t('Milestone created.') })
     },
   })
 
@@ -273,31 +284,31 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       const at = addressOf(subject, milestone.iid)
       const mayPromote = 'project' in source && source.project.project.namespace.kind === 'group' && source.project.can('manage_project')
       return {
-        title: `Edit ${milestone.title} · ${of.name(subject)}`,
+        title: `${t('Edit {title}', { title: milestone.title })} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject} tab="milestones">
-            <h1>Edit milestone</h1>
+            <h1>{t('Edit milestone')}</h1>
             <EditorForm view={view} action={at} method="PUT">
               <Version
                 {...fieldsOf(view, fields).version}
                 texts={[
-                  { label: 'Title', text: milestone.title },
-                  { label: 'Description', text: milestone.description },
+                  { label: t('Title'), text: milestone.title },
+                  { label: t('Description'), text: milestone.description },
                 ]}
               />
               <Fields view={view} subject={subject} milestone={milestone} />
-              <Submit label="Save changes" />
+              <Submit label={t('Save changes')} />
             </EditorForm>
             {mayPromote && (
               <>
-                <h2>Promote</h2>
-                <p>The milestone becomes one of the group, and replaces the milestones of this title of the projects in it.</p>
-                <ActionButton view={view} action={`${at}/promote`} label="Promote to a milestone of the group" />
+                <h2>{t('Promote')}</h2>
+                <p>{t('The milestone becomes one of the group, and replaces the milestones of this title of the projects in it.')}</p>
+                <ActionButton view={view} action={`${at}/promote`} label={t('Promote to a milestone of the group')} />
               </>
             )}
-            <h2>Delete</h2>
-            <p>Issues and merge requests lose this milestone.</p>
-            <ActionButton view={view} action={at} method="DELETE" label="Delete milestone" class="danger" />
+            <h2>{t('Delete')}</h2>
+            <p>{t('Issues and merge requests lose this milestone.')}</p>
+            <ActionButton view={view} action={at} method="DELETE" label={t('Delete milestone')} class="danger" />
           </of.Frame>
         ),
       }
@@ -317,7 +328,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       if (version !== undefined) checkVersion(version, milestone.title, milestone.description)
       await updateMilestone(ctx, caller, source, milestone.id, given)
       const { state_event: event } = given
-      const notice = event ? (event === 'close' ? 'Milestone closed.' : 'Milestone reopened.') : 'Milestone updated.'
+      const notice = event ? (event === 'close' ? t('Milestone closed.') : t('Milestone reopened.')) : t('Milestone updated.')
       return new Redirect(addressOf(subject, iid), { notice })
     },
   })
@@ -331,7 +342,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>(of: Plannin
       const source = of.source(subject)
       const { milestone } = await getMilestoneNumbered(ctx, source, input.iid)
       await deleteMilestone(ctx, caller, source, milestone.id, () => undefined)
-      return new Redirect(list(subject), { notice: 'Milestone deleted.' })
+      return new Redirect(list(subject), { notice: t('Milestone deleted.') })
     },
   })
 
@@ -347,7 +358,7 @@ export const milestonePromotion = form({
     const { milestone } = await getMilestoneNumbered(ctx, { project: subject }, input.iid)
     const promoted = await promoteMilestone(ctx, caller, subject, milestone.id)
     return new Redirect(`/groups/${inUrl(promoted.path)}/-/milestones/${promoted.milestone.iid}`, {
-      notice: 'The milestone is one of the group now.',
+      notice: t('The milestone is one of the group now.'),
     })
   },
 })

@@ -16,6 +16,7 @@ import { choicesFor, peopleOf, Suggestions } from '../../components/issuable/cho
 import { LabelFields, labelNames } from '../../components/issuable/labels.js'
 import { TemplateForm } from '../../components/issuable/template-form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
 import { within } from './issue/address.js'
@@ -47,22 +48,22 @@ export const newIssuePage = page({
     const { issue, merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
     const f = fieldsOf(view, newIssue)
     return {
-      title: `New issue · ${fullPathOf(subject.project)}`,
+      title: `${t('New issue')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues">
-          <h1>New issue</h1>
+          <h1>{t('New issue')}</h1>
           <TemplateForm action={`${view.links.prefix}${within(subject)}/new`} names={templates} chosen={input.issuable_template ?? ''} />
           <EditorForm view={view} action={within(subject)} once>
             <FormFaults view={view} />
             {request !== undefined && <Hidden {...f.merge_request_to_resolve_discussions_of} value={request} />}
             {discussion !== undefined && <Hidden {...f.discussion_to_resolve} value={discussion} />}
-            <Field {...f.issue.title} label="Title" value={issue?.title} autofocus />
+            <Field {...f.issue.title} label={t('Title')} value={issue?.title} autofocus />
             <Editor
               {...f.issue.description}
-              label="Description"
+              label={t('Description')}
               value={issue?.description ?? template}
               rows={10}
-              hint="Markdown; lines such as /label ~bug are carried out."
+              hint={t('Markdown; lines such as /label ~bug are carried out.')}
               project={subject}
             />
             {choices && (
@@ -70,21 +71,21 @@ export const newIssuePage = page({
                 <div class="columns">
                   <Field
                     {...f.issue.assignee_username}
-                    label="Assignees"
+                    label={t('Assignees')}
                     value={issue?.assignee_username}
-                    hint="Usernames, with spaces between."
+                    hint={t('Usernames, with spaces between.')}
                     list="people"
                   />
                   <SelectField
                     {...f.issue.milestone_id}
-                    label="Milestone"
+                    label={t('Milestone')}
                     value={issue?.milestone_id}
                     choices={[
-                      { value: '', label: 'None' },
+                      { value: '', label: t('None') },
                       ...choices.milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
                     ]}
                   />
-                  <Field {...f.issue.due_date} label="Due date" value={issue?.due_date} />
+                  <Field {...f.issue.due_date} label={t('Due date')} value={issue?.due_date} />
                 </div>
                 <Suggestions members={choices.members} />
                 <LabelFields view={view} labels={choices.labels} chosen={issue?.labels ?? []} fields={f.issue} />
@@ -92,11 +93,11 @@ export const newIssuePage = page({
             )}
             <Checkbox
               {...f.issue.confidential}
-              label="Confidential"
+              label={t('Confidential')}
               checked={issue?.confidential === true}
-              hint="Only members from Reporter on, the author and the assignees see it."
+              hint={t('Only members from Reporter on, the author and the assignees see it.')}
             />
-            <Submit label="Create issue" />
+            <Submit label={t('Create issue')} />
           </EditorForm>
         </ProjectLayout>
       ),
@@ -121,7 +122,7 @@ export const newIssueForm = form({
       ...(assignee_username?.trim() && { assignee_ids: await peopleOf(ctx, assignee_username, 'assignee_username') }),
     }
     const made = await createIssueWithCommands(ctx, caller, subject, given, (wanted) => create(ctx, caller, subject, wanted, { request, discussion }))
-    return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: 'Issue created.' })
+    return new Redirect(`${within(subject)}/${made.issue.iid}`, { notice: t('Issue created.') })
   },
 })
 

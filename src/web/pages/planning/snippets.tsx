@@ -34,7 +34,6 @@ import { discussionInput, discussionParts } from '../../components/discussion/lo
 import { Reactions } from '../../components/discussion/reactions.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { checkVersion, Version } from '../../components/editor/version.js'
-import { counted } from '../../components/facts.js'
 import { anyHidden, Lines } from '../../components/files/code.js'
 import { ActionButton, Field, FormFaults, SelectField, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
@@ -43,6 +42,8 @@ import { PersonLink } from '../../components/people/person-link.js'
 import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -50,13 +51,13 @@ import { form, type PageView, page, Redirect } from '../../page.js'
 const PER_PAGE = 20
 const NOTES_PER_PAGE = 100
 const MAX_LINES = 20_000
-const LEVEL_NAMES: Record<number, string> = { 0: 'Private', 10: 'Internal', 20: 'Public' }
+const levelNames = (): Record<number, string> => ({ 0: t('Private'), 10: t('Internal'), 20: t('Public') })
 const LEVELS = { 0: 'private', 10: 'internal', 20: 'public' } as const
 
 const SnippetRows = ({ view, items, to, empty }: { view: PageView; items: ListedSnippet[]; to: (id: number) => string; empty: string }) => (
   <Rows empty={empty}>
     {items.map(({ snippet, author }) => (
-      <Row key={snippet.id} actions={<Badge>{LEVEL_NAMES[snippet.visibility]}</Badge>}>
+      <Row key={snippet.id} actions={<Badge>{levelNames()[snippet.visibility]}</Badge>}>
         <a href={view.links.prefix + to(snippet.id)} class="title">
           <strong>{snippet.title}</strong>
         </a>
@@ -74,18 +75,18 @@ const Fields = ({ view, snippet, project }: { view: PageView; snippet?: SnippetR
   return (
     <>
       <FormFaults view={view} />
-      <Field {...f.title} label="Title" value={snippet?.title} autofocus />
-      <Editor {...f.description} label="Description" value={snippet?.description} rows={4} hint="Markdown." project={project} />
-      <Field {...f.file_name} label="File name" value={snippet?.file_name} hint="Its ending says the language." />
-      <TextField {...f.content} label="Content" value={snippet?.content} rows={18} class="code" spellcheck={false} />
+      <Field {...f.title} label={t('Title')} value={snippet?.title} autofocus />
+      <Editor {...f.description} label={t('Description')} value={snippet?.description} rows={4} hint={t('Markdown.')} project={project} />
+      <Field {...f.file_name} label={t('File name')} value={snippet?.file_name} hint={t('Its ending says the language.')} />
+      <TextField {...f.content} label={t('Content')} value={snippet?.content} rows={18} class="code" spellcheck={false} />
       <SelectField
         {...f.visibility_level}
-        label="Visibility"
+        label={t('Visibility')}
         value={LEVELS[(snippet?.visibility ?? 0) as keyof typeof LEVELS]}
         choices={[
-          { value: 'private', label: project ? 'Private: members of the project' : 'Private: you alone' },
-          { value: 'internal', label: 'Internal: everyone who is signed in' },
-          { value: 'public', label: 'Public: everyone' },
+          { value: 'private', label: project ? t('Private: members of the project') : t('Private: you alone') },
+          { value: 'internal', label: t('Internal: everyone who is signed in') },
+          { value: 'public', label: t('Public: everyone') },
         ]}
       />
     </>
@@ -106,9 +107,9 @@ const VersionOf = ({ view, snippet }: { view: PageView; snippet: SnippetRecord['
   <Version
     {...fieldsOf(view, changed).version}
     texts={[
-      { label: 'Title', text: snippet.title },
-      { label: 'Description', text: snippet.description },
-      { label: 'Content', text: snippet.content },
+      { label: t('Title'), text: snippet.title },
+      { label: t('Description'), text: snippet.description },
+      { label: t('Content'), text: snippet.content },
     ]}
   />
 )
@@ -155,27 +156,36 @@ const Shown = ({ view, record: { snippet, author }, html, code, at, action, mayE
       {mayEdit && (
         <div class="row start">
           <a class="button" href={`${at}/edit`}>
-            Edit
+            {t('Edit')}
           </a>
-          <ActionButton view={view} action={action} method="DELETE" label="Delete snippet" class="danger" />
+          <ActionButton view={view} action={action} method="DELETE" label={t('Delete snippet')} class="danger" />
         </div>
       )}
     </div>
     <p class="dim">
-      <Badge>{LEVEL_NAMES[snippet.visibility]}</Badge> by <PersonLink view={view} user={author} />, <Time at={snippet.created_at} />
+      <Phrase
+        text="{badge} by {personLink}, {time}"
+        badge={<Badge>{levelNames()[snippet.visibility]}</Badge>}
+        personLink={<PersonLink view={view} user={author} />}
+        time={<Time at={snippet.created_at} />}
+      />
     </p>
     {html && <Prose html={html} />}
     <div class="box file">
       <p class="head">
-        <span class="grow">{snippet.file_name || 'Content'}</span>
+        <span class="grow">{snippet.file_name || t('Content')}</span>
         <span class="dim">
-          {counted(code.lines.length, 'line')} · <a href={`${at.replace('/-/snippets', '/snippets')}/raw`}>Raw</a>
+          {plural(code.lines.length, '{count} line', '{count} lines')} · <a href={`${at.replace('/-/snippets', '/snippets')}/raw`}>{t('Raw')}</a>
         </span>
       </p>
-      {code.hidden && <HiddenNotice of="This snippet" />}
+      {code.hidden && <HiddenNotice of={t('This snippet')} />}
       <Lines lines={code.lines} marked={code.marked} />
     </div>
-    {code.isCut && <p class="dim">Only the first {MAX_LINES} lines are shown. The raw text has all.</p>}
+    {code.isCut && (
+      <p class="dim">
+        <Phrase text="Only the first {maxlines} lines are shown. The raw text has all." maxlines={MAX_LINES} />
+      </p>
+    )}
   </>
 )
 
@@ -191,7 +201,7 @@ const onPersonal = <Signed extends boolean>(signed: Signed, own: boolean): Acces
   path: z.object({ id: z.string() }),
   async find(ctx, caller: Caller, params) {
     const id = pathNumber(params['id'] as string)
-    if (id === null) throw notFound('Snippet')
+    if (id === null) throw notFound(t('Snippet'))
     const found = await getSnippet(ctx, caller, id)
     if (own) requireOwner(caller as SignedIn, found)
     return found
@@ -206,7 +216,7 @@ export const snippetsHome = page({
   show: async ({ view }) => new Redirect(view.viewer ? '/dashboard/snippets' : '/explore/snippets'),
 })
 
-const listed = (at: string, title: string, load: typeof listOwnSnippets, empty: string) =>
+const listed = (at: string, title: () => string, load: typeof listOwnSnippets, empty: () => string) =>
   page({
     at,
     access: signedIn,
@@ -215,28 +225,28 @@ const listed = (at: string, title: string, load: typeof listOwnSnippets, empty: 
     async show({ ctx, caller, input, view }) {
       const { items, total } = await load(ctx, caller, { page: input.page, per_page: PER_PAGE })
       return {
-        title,
+        title: title(),
         body: (
           <>
             <div class="heading">
-              <h1>{title}</h1>
+              <h1>{title()}</h1>
               {!caller.user.external && (
                 <a class="button primary" href={`${view.links.prefix}/-/snippets/new`}>
-                  New snippet
+                  {t('New snippet')}
                 </a>
               )}
             </div>
-            <nav class="tabs" aria-label="Snippets">
+            <nav class="tabs" aria-label={t('Snippets')}>
               {[
-                ['/dashboard/snippets', 'Yours'],
-                ['/explore/snippets', 'Explore'],
+                ['/dashboard/snippets', t('Yours')],
+                ['/explore/snippets', t('Explore')],
               ].map(([path, label]) => (
                 <a key={path} href={view.links.prefix + path} {...(path === at && { 'aria-current': 'page' })}>
                   {label}
                 </a>
               ))}
             </nav>
-            <SnippetRows view={view} items={items} to={personalAt} empty={empty} />
+            <SnippetRows view={view} items={items} to={personalAt} empty={empty()} />
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           </>
         ),
@@ -244,8 +254,18 @@ const listed = (at: string, title: string, load: typeof listOwnSnippets, empty: 
     },
   })
 
-export const ownSnippetsPage = listed('/dashboard/snippets', 'Your snippets', listOwnSnippets, 'You have no snippets yet.')
-export const publicSnippetsPage = listed('/explore/snippets', 'Public snippets', listPublicSnippets, 'There are no public snippets yet.')
+export const ownSnippetsPage = listed(
+  '/dashboard/snippets',
+  () => t('Your snippets'),
+  listOwnSnippets,
+  () => t('You have no snippets yet.'),
+)
+export const publicSnippetsPage = listed(
+  '/explore/snippets',
+  () => t('Public snippets'),
+  listPublicSnippets,
+  () => t('There are no public snippets yet.'),
+)
 
 export const personalSnippetPage = page({
   at: '/-/snippets/:id',
@@ -257,7 +277,7 @@ export const personalSnippetPage = page({
     const [html, code] = await Promise.all([renderText(ctx, caller, null, snippet.description), linesOf(ctx, snippet)])
     const action = personalAt(snippet.id)
     const shown = { view, record: subject, html, code, at: view.links.prefix + action, action, mayEdit }
-    return { title: `${snippet.title} · Snippets`, body: <Shown {...shown} /> }
+    return { title: `${snippet.title} · ${t('Snippets')}`, body: <Shown {...shown} /> }
   },
 })
 
@@ -268,13 +288,13 @@ export const newPersonalPage = page({
   ownerOnly: false,
   async show({ view }) {
     return {
-      title: 'New snippet',
+      title: t('New snippet'),
       body: (
         <>
-          <h1>New snippet</h1>
+          <h1>{t('New snippet')}</h1>
           <EditorForm view={view} action="/-/snippets" once>
             <Fields view={view} project={null} />
-            <Submit label="Create snippet" />
+            <Submit label={t('Create snippet')} />
           </EditorForm>
         </>
       ),
@@ -291,7 +311,7 @@ export const newPersonal = form({
   on: newPersonalPage,
   async submit({ ctx, caller, input: { snippet } }) {
     const id = await createSnippet(ctx, caller, null, inputOf(snippet))
-    return new Redirect(personalAt(id), { notice: 'Snippet created.' })
+    return new Redirect(personalAt(id), { notice: t('Snippet created.') })
   },
 })
 
@@ -301,14 +321,14 @@ export const editPersonalPage = page({
   access: onPersonal(true, true),
   async show({ subject: { snippet }, view }) {
     return {
-      title: `Edit ${snippet.title}`,
+      title: t('Edit {title}', { title: snippet.title }),
       body: (
         <>
-          <h1>Edit snippet</h1>
+          <h1>{t('Edit snippet')}</h1>
           <EditorForm view={view} action={personalAt(snippet.id)} method="PUT">
             <VersionOf view={view} snippet={snippet} />
             <Fields view={view} snippet={snippet} project={null} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </EditorForm>
         </>
       ),
@@ -330,7 +350,7 @@ export const personalChange = form({
   async submit({ ctx, caller, subject, input }) {
     checkSnippet(input.version, subject.snippet)
     await updateSnippet(ctx, caller, subject, inputOf(input.snippet))
-    return new Redirect(personalAt(subject.snippet.id), { notice: 'Snippet updated.' })
+    return new Redirect(personalAt(subject.snippet.id), { notice: t('Snippet updated.') })
   },
 })
 
@@ -340,7 +360,7 @@ export const personalRemoval = form({
   access: onPersonal(true, true),
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject)
-    return new Redirect('/dashboard/snippets', { notice: 'Snippet deleted.' })
+    return new Redirect('/dashboard/snippets', { notice: t('Snippet deleted.') })
   },
 })
 
@@ -356,18 +376,18 @@ export const projectSnippetsPage = page({
   async show({ ctx, caller, subject, input, view }) {
     const { items, total } = await listProjectSnippets(ctx, subject, caller, { page: input.page, per_page: PER_PAGE })
     return {
-      title: `Snippets · ${fullPathOf(subject.project)}`,
+      title: `${t('Snippets')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="snippets">
           <div class="heading">
-            <h1>Snippets</h1>
+            <h1>{t('Snippets')}</h1>
             {subject.can('create_snippet') && (
               <a class="button primary" href={projectLinks(view, fullPathOf(subject.project)).page('snippets/new')}>
-                New snippet
+                {t('New snippet')}
               </a>
             )}
           </div>
-          <SnippetRows view={view} items={items} to={(id) => `${within(subject)}/${id}`} empty="There are no snippets that you may see." />
+          <SnippetRows view={view} items={items} to={(id) => `${within(subject)}/${id}`} empty={t('There are no snippets that you may see.')} />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
       ),
@@ -394,19 +414,19 @@ export const projectSnippetPage = page({
     const mayEdit = isAllowed(() => requireProjectEditor(subject, caller, record))
     const mayNote = subject.can('create_note')
     return {
-      title: `${snippet.title} · Snippets · ${fullPathOf(subject.project)}`,
+      title: `${snippet.title} · ${t('Snippets')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="snippets">
           <Shown view={view} record={record} html={html} code={code} at={view.links.prefix + action} action={action} mayEdit={mayEdit} />
           <Reactions view={view} awards={awards.items} toggleAt={subject.can('award_emoji') ? `${action}/toggle_award_emoji` : null} />
-          <h2>Discussion</h2>
+          <h2>{t('Discussion')}</h2>
           <Discussions
             view={view}
             discussions={discussions}
             {...(await discussionParts(ctx, caller, about, { at: action, discussions, asked: input }))}
           />
           <Pager view={view} page={input.page} perPage={NOTES_PER_PAGE} total={total} />
-          {mayNote && <CommentForm view={view} at={action} project={subject} discussions={discussions} hint="Markdown." />}
+          {mayNote && <CommentForm view={view} at={action} project={subject} discussions={discussions} hint={t('Markdown.')} />}
         </ProjectLayout>
       ),
     }
@@ -421,13 +441,13 @@ export const newProjectSnippetPage = page({
   access: onProjectSignedIn('create_snippet'),
   async show({ subject, view }) {
     return {
-      title: `New snippet · ${fullPathOf(subject.project)}`,
+      title: `${t('New snippet')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="snippets">
-          <h1>New snippet</h1>
+          <h1>{t('New snippet')}</h1>
           <EditorForm view={view} action={within(subject)} once>
             <Fields view={view} project={subject} />
-            <Submit label="Create snippet" />
+            <Submit label={t('Create snippet')} />
           </EditorForm>
         </ProjectLayout>
       ),
@@ -443,7 +463,7 @@ export const newProjectSnippet = form({
   on: newProjectSnippetPage,
   async submit({ ctx, caller, subject, input: { snippet } }) {
     const id = await createSnippet(ctx, caller, subject, inputOf(snippet))
-    return new Redirect(`${within(subject)}/${id}`, { notice: 'Snippet created.' })
+    return new Redirect(`${within(subject)}/${id}`, { notice: t('Snippet created.') })
   },
 })
 
@@ -465,14 +485,14 @@ export const editProjectSnippetPage = page({
   async show({ subject, view }) {
     const { snippet } = subject
     return {
-      title: `Edit ${snippet.title} · ${fullPathOf(subject.project)}`,
+      title: `${t('Edit {title}', { title: snippet.title })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="snippets">
-          <h1>Edit snippet</h1>
+          <h1>{t('Edit snippet')}</h1>
           <EditorForm view={view} action={addressOf(subject)} method="PUT">
             <VersionOf view={view} snippet={snippet} />
             <Fields view={view} snippet={snippet} project={subject} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </EditorForm>
         </ProjectLayout>
       ),
@@ -490,7 +510,7 @@ export const projectSnippetChange = form({
   async submit({ ctx, caller, subject, input }) {
     checkSnippet(input.version, subject.snippet)
     await updateSnippet(ctx, caller, subject.record, inputOf(input.snippet))
-    return new Redirect(addressOf(subject), { notice: 'Snippet updated.' })
+    return new Redirect(addressOf(subject), { notice: t('Snippet updated.') })
   },
 })
 
@@ -500,6 +520,6 @@ export const projectSnippetRemoval = form({
   access: onEdited,
   async submit({ ctx, subject }) {
     await deleteSnippet(ctx, subject.record)
-    return new Redirect(within(subject), { notice: 'Snippet deleted.' })
+    return new Redirect(within(subject), { notice: t('Snippet deleted.') })
   },
 })

@@ -6,6 +6,7 @@ import { ActionButton } from '../../components/form.js'
 import { aboutTodo, todoText } from '../../components/issuable/todo.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { plural, t } from '../../language/language.js'
 import { projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -40,35 +41,35 @@ export const todosPage = page({
     const isPending = state === 'pending'
     const at = view.links.prefix + AT
     return {
-      title: 'To-do list',
+      title: t('To-do list'),
       body: (
         <>
           <div class="heading">
-            <h1>To-do list</h1>
+            <h1>{t('To-do list')}</h1>
             {isPending && items.length > 0 && (
-              <ActionButton view={view} action={`${AT}/destroy_all`} method="DELETE" label="Mark all as done" fields={fieldsOf(given)} />
+              <ActionButton view={view} action={`${AT}/destroy_all`} method="DELETE" label={t('Mark all as done')} fields={fieldsOf(given)} />
             )}
           </div>
           {done !== undefined && (
             <div class="flash undo">
-              Marked as done. <ActionButton view={view} action={`${AT}/${done}/restore`} method="PATCH" label="Undo" />
+              {t('Marked as done.')} <ActionButton view={view} action={`${AT}/${done}/restore`} method="PATCH" label={t('Undo')} />
             </div>
           )}
           {all_done !== undefined && (
             <div class="flash undo">
-              All are marked as done.{' '}
-              <ActionButton view={view} action={`${AT}/bulk_restore`} method="PATCH" label="Undo" fields={{ moment: String(all_done) }} />
+              {t('All are marked as done.')}{' '}
+              <ActionButton view={view} action={`${AT}/bulk_restore`} method="PATCH" label={t('Undo')} fields={{ moment: String(all_done) }} />
             </div>
           )}
-          <nav class="tabs" aria-label="State">
+          <nav class="tabs" aria-label={t('State')}>
             <a href={at} {...(isPending && { 'aria-current': 'page' })}>
-              To do
+              {t('To do')}
             </a>
             <a href={`${at}?state=done`} {...(!isPending && { 'aria-current': 'page' })}>
-              Done
+              {t('Done')}
             </a>
           </nav>
-          <Rows empty={isPending ? 'Nothing waits for you.' : 'Nothing is done yet.'}>
+          <Rows empty={isPending ? t('Nothing waits for you.') : t('Nothing is done yet.')}>
             {items.map(({ todo, author, project, note, target }) => {
               const links = projectLinks(view, project.path_with_namespace)
               const { iid, title, state: of, isIssue, page: subpage } = aboutTodo({ todo, target })
@@ -78,9 +79,9 @@ export const todosPage = page({
                   key={todo.id}
                   actions={
                     isPending ? (
-                      <ActionButton view={view} action={`${AT}/${todo.id}`} method="DELETE" label="Done" what={title} icon="check" />
+                      <ActionButton view={view} action={`${AT}/${todo.id}`} method="DELETE" label={t('Done')} what={title} icon="check" />
                     ) : (
-                      <ActionButton view={view} action={`${AT}/${todo.id}/restore`} method="PATCH" label="Restore" what={title} />
+                      <ActionButton view={view} action={`${AT}/${todo.id}/restore`} method="PATCH" label={t('Restore')} what={title} />
                     )
                   }
                 >
@@ -131,7 +132,7 @@ export const todoRestoration = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, caller, input }) {
     await restoreTodo(ctx, caller, input.id)
-    return new Redirect(AT, { notice: 'It is in the list again.' })
+    return new Redirect(AT, { notice: t('It is in the list again.') })
   },
 })
 
@@ -155,6 +156,6 @@ export const todosRestoration = form({
   input: z.object({ moment }),
   async submit({ ctx, caller, input }) {
     const count = await restoreTodosOf(ctx, caller, new Date(input.moment))
-    return new Redirect(AT, { notice: count === 1 ? 'One is in the list again.' : `${count} are in the list again.` })
+    return new Redirect(AT, { notice: plural(count, 'One is in the list again.', '{count} are in the list again.') })
   },
 })

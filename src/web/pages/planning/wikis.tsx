@@ -19,6 +19,8 @@ import { CodeText, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
 import { renderWikiPage, within } from '../../components/wiki/render-page.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl } from '../../links.js'
 import { type Answer, form, type PageView, page, Redirect } from '../../page.js'
@@ -47,7 +49,7 @@ const Frame = ({ view, subject, beside, current, children }: FrameProps) => {
           {subject.can('write_wiki') && (
             <p>
               <a class="button" href={`${at}/new`}>
-                New page
+                {t('New page')}
               </a>
             </p>
           )}
@@ -55,7 +57,7 @@ const Frame = ({ view, subject, beside, current, children }: FrameProps) => {
             <Prose html={beside.sidebar} />
           ) : (
             beside.slugs.length > 0 && (
-              <nav class="side" aria-label="Pages of the wiki">
+              <nav class="side" aria-label={t('Pages of the wiki')}>
                 <ul>
                   {beside.slugs.map((slug) => (
                     <li key={slug}>
@@ -70,9 +72,9 @@ const Frame = ({ view, subject, beside, current, children }: FrameProps) => {
             )
           )}
           <p class="dim">
-            <a href={`${at}/pages`}>All pages</a>
+            <a href={`${at}/pages`}>{t('All pages')}</a>
             {' · '}
-            <a href={`${at}/git_access`}>Clone</a>
+            <a href={`${at}/git_access`}>{t('Clone')}</a>
           </p>
         </aside>
       </div>
@@ -120,12 +122,12 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
     if (version || (slug !== 'home' && !subject.can('write_wiki'))) throw notFound('Wiki Page')
     const home = slug === 'home' ? null : await findShownPage(ctx, subject, 'home')
     return {
-      title: `${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+      title: `${titleOfSlug(slug)} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
       status: slug === 'home' ? 200 : 404,
       body: (
         <Frame view={view} subject={subject} beside={home ? await sidebarOf(ctx, caller, subject, home) : NOTHING_BESIDE}>
           <h1>{titleOfSlug(slug)}</h1>
-          <p class="empty">{slug === 'home' ? 'This wiki has no home page yet.' : 'This page does not exist yet.'}</p>
+          <p class="empty">{slug === 'home' ? t('This wiki has no home page yet.') : t('This page does not exist yet.')}</p>
           {view.viewer && subject.can('write_wiki') && <NewForm view={view} subject={subject} title={typedTitle(slug)} />}
         </Frame>
       ),
@@ -134,25 +136,25 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
   const { content, format, commit } = found
   const html = format === 'markdown' ? await renderWikiPage(ctx, caller, subject, { slug, text: content, version }) : null
   return {
-    title: `${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    title: `${titleOfSlug(slug)} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
     body: (
       <Frame view={view} subject={subject} beside={await sidebarOf(ctx, caller, subject, found)} current={slug}>
         <div class="heading">
           <h1>{titleOfSlug(slug)}</h1>
           <div class="row start">
             <a class="button" href={`${at}/history`}>
-              History
+              {t('History')}
             </a>
             {view.viewer && subject.can('write_wiki') && !version && (
               <a class="button" href={`${at}/edit`}>
-                Edit
+                {t('Edit')}
               </a>
             )}
           </div>
         </div>
         {version && (
           <p class="flash">
-            This is an older version. <a href={at}>The page as it is now</a>
+            <Phrase text="This is an older version. {link}" link={<a href={at}>{t('The page as it is now')}</a>} />
           </p>
         )}
         <section class="box">
@@ -166,7 +168,7 @@ async function showWikiPage({ ctx, caller, subject, view }: At, slug: string, ve
         </section>
         {commit && (
           <p class="dim">
-            Last changed by {commit.author.name}, <Time at={momentOf(commit.author)} />
+            <Phrase text="Last changed by {name}, {time}" name={commit.author.name} time={<Time at={momentOf(commit.author)} />} />
           </p>
         )}
       </Frame>
@@ -183,10 +185,10 @@ const NewForm = ({ view, subject, title }: { view: PageView; subject: ProjectSub
   return (
     <EditorForm view={view} action={within(subject)} once>
       <FormFaults view={view} />
-      <Field {...f.title} label="Title" value={title} hint="Slashes make folders." />
-      <Editor {...f.content} label="Content" rows={18} hint="Markdown." project={subject} />
-      <Field {...f.message} label="Message" hint="What you have done; empty for the usual text." />
-      <Submit label="Create page" />
+      <Field {...f.title} label={t('Title')} value={title} hint={t('Slashes make folders.')} />
+      <Editor {...f.content} label={t('Content')} rows={18} hint={t('Markdown.')} project={subject} />
+      <Field {...f.message} label={t('Message')} hint={t('What you have done; empty for the usual text.')} />
+      <Submit label={t('Create page')} />
     </EditorForm>
   )
 }
@@ -207,20 +209,22 @@ async function showEdit(given: At, slug: string): Promise<Answer> {
   const opened = typed(view, 'version')
   const f = fieldsOf(view, changedPage)
   return {
-    title: `Edit ${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    title: `${t('Edit {titleOfSlug}', { titleOfSlug: titleOfSlug(slug) })} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
     body: (
       <Frame view={view} subject={subject} beside={await sidebarOf(ctx, caller, subject, found)} current={slug}>
-        <h1>Edit {titleOfSlug(slug)}</h1>
+        <h1>
+          <Phrase text="Edit {titleOfSlug}" titleOfSlug={titleOfSlug(slug)} />
+        </h1>
         <EditorForm view={view} action={at} method="PUT">
           <FormFaults view={view} />
           <Hidden {...f.version} value={found.oid} />
           {opened !== undefined && opened !== found.oid && (
             <section class="box stale">
-              <h2 class="head">Somebody else has saved this meanwhile</h2>
+              <h2 class="head">{t('Somebody else has saved this meanwhile')}</h2>
               <div class="note">
-                <p>Below is what they saved. Your text stands in the form: take over what you need, and save again, which replaces theirs.</p>
+                <p>{t('Below is what they saved. Your text stands in the form: take over what you need, and save again, which replaces theirs.')}</p>
                 <div class="field">
-                  <label for="saved_content">Content, as saved</label>
+                  <label for="saved_content">{t('Content, as saved')}</label>
                   <textarea id="saved_content" readOnly rows={12}>
                     <LongText text={`\n${found.content}`} />
                   </textarea>
@@ -228,15 +232,15 @@ async function showEdit(given: At, slug: string): Promise<Answer> {
               </div>
             </section>
           )}
-          <Field {...f.wiki.title} label="Title" value={typedTitle(slug)} hint="Another title moves the page." />
-          <Editor {...f.wiki.content} label="Content" value={found.content} rows={18} hint="Markdown." project={subject} />
-          <Field {...f.wiki.message} label="Message" hint="What you have done; empty for the usual text." />
-          <Submit label="Save changes" />
+          <Field {...f.wiki.title} label={t('Title')} value={typedTitle(slug)} hint={t('Another title moves the page.')} />
+          <Editor {...f.wiki.content} label={t('Content')} value={found.content} rows={18} hint={t('Markdown.')} project={subject} />
+          <Field {...f.wiki.message} label={t('Message')} hint={t('What you have done; empty for the usual text.')} />
+          <Submit label={t('Save changes')} />
         </EditorForm>
         {subject.can('delete_wiki_page') && (
           <>
-            <h2>Delete</h2>
-            <ActionButton view={view} action={at} method="DELETE" label="Delete page" class="danger" />
+            <h2>{t('Delete')}</h2>
+            <ActionButton view={view} action={at} method="DELETE" label={t('Delete page')} class="danger" />
           </>
         )}
       </Frame>
@@ -251,24 +255,24 @@ async function showHistory({ ctx, caller, subject, view }: At, slug: string, num
   ])
   const at = view.links.prefix + addressOf(subject, slug)
   return {
-    title: `History of ${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    title: `${t('History of {titleOfSlug}', { titleOfSlug: titleOfSlug(slug) })} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
     body: (
       <Frame view={view} subject={subject} beside={found ? await sidebarOf(ctx, caller, subject, found) : NOTHING_BESIDE} current={slug}>
         <h1>
-          History of <a href={at}>{titleOfSlug(slug)}</a>
+          <Phrase text="History of {link}" link={<a href={at}>{titleOfSlug(slug)}</a>} />
         </h1>
         <form method="get" action={`${at}/diff`}>
-          <Rows empty="There are no versions.">
+          <Rows empty={t('There are no versions.')}>
             {items.map((commit, i) => (
               <Row
                 key={commit.oid}
                 actions={
                   <>
-                    <a href={`${at}?version_id=${commit.oid}`} aria-label={`View version ${commit.oid.slice(0, 8)}`}>
-                      View
+                    <a href={`${at}?version_id=${commit.oid}`} aria-label={t('View version {oid}', { oid: commit.oid.slice(0, 8) })}>
+                      {t('View')}
                     </a>
-                    <a href={`${at}/diff?version_id=${commit.oid}`} aria-label={`Changes of version ${commit.oid.slice(0, 8)}`}>
-                      Changes
+                    <a href={`${at}/diff?version_id=${commit.oid}`} aria-label={t('Changes of version {oid}', { oid: commit.oid.slice(0, 8) })}>
+                      {t('Changes')}
                     </a>
                   </>
                 }
@@ -280,10 +284,10 @@ async function showHistory({ ctx, caller, subject, view }: At, slug: string, num
                     <>
                       {' · '}
                       <label>
-                        <input type="radio" name="from" value={commit.oid} checked={i === Math.min(1, items.length - 1)} /> from
+                        <input type="radio" name="from" value={commit.oid} checked={i === Math.min(1, items.length - 1)} /> {t('from')}
                       </label>{' '}
                       <label>
-                        <input type="radio" name="version_id" value={commit.oid} checked={i === 0} /> to
+                        <input type="radio" name="version_id" value={commit.oid} checked={i === 0} /> {t('to')}
                       </label>
                     </>
                   )}
@@ -291,7 +295,7 @@ async function showHistory({ ctx, caller, subject, view }: At, slug: string, num
               </Row>
             ))}
           </Rows>
-          {items.length > 1 && <button type="submit">Compare versions</button>}
+          {items.length > 1 && <button type="submit">{t('Compare versions')}</button>}
         </form>
         <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
       </Frame>
@@ -309,30 +313,26 @@ async function showDiff(
   const at = view.links.prefix + addressOf(subject, slug)
   const lines = diff ? linesOf(diff.diff).slice(0, MAX_DIFF_LINES) : []
   return {
-    title: `Changes of ${titleOfSlug(slug)} · Wiki · ${fullPathOf(subject.project)}`,
+    title: `${t('Changes of {titleOfSlug}', { titleOfSlug: titleOfSlug(slug) })} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
     body: (
       <Frame view={view} subject={subject} beside={found ? await sidebarOf(ctx, caller, subject, found) : NOTHING_BESIDE} current={slug}>
         <h1>
-          Changes of <a href={at}>{titleOfSlug(slug)}</a>
+          <Phrase text="Changes of {link}" link={<a href={at}>{titleOfSlug(slug)}</a>} />
         </h1>
         <p class="dim">
           {from ? (
-            <>
-              From <code>{from.slice(0, 8)}</code> to <code>{to.slice(0, 8)}</code>
-            </>
+            <Phrase text="From {from} to {to}" from={<code>{from.slice(0, 8)}</code>} to={<code>{to.slice(0, 8)}</code>} />
           ) : (
-            <>
-              Made by <code>{to.slice(0, 8)}</code>
-            </>
+            <Phrase text="Made by {to}" to={<code>{to.slice(0, 8)}</code>} />
           )}
           {' · '}
-          <a href={`${at}/history`}>History</a>
+          <a href={`${at}/history`}>{t('History')}</a>
         </p>
         {lines.length === 0 ? (
-          <p class="empty">The text is the same, or is too long to be compared.</p>
+          <p class="empty">{t('The text is the same, or is too long to be compared.')}</p>
         ) : (
           <div class="box diff">
-            {haveHidden(lines) && <HiddenNotice of="This change" />}
+            {haveHidden(lines) && <HiddenNotice of={t('This change')} />}
             <table class="lines">
               <tbody>
                 {lines.map((line, i) => (
@@ -367,11 +367,11 @@ export const wikiList = page({
     const { items, total } = await listWikiPages(ctx, subject, { with_content: false, page: input.page, per_page: PER_PAGE })
     const at = view.links.prefix + within(subject)
     return {
-      title: `Pages · Wiki · ${fullPathOf(subject.project)}`,
+      title: `${t('Pages')} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
       body: (
         <Frame view={view} subject={subject} beside={NOTHING_BESIDE}>
-          <h1>All pages</h1>
-          <Rows empty="This wiki has no pages yet.">
+          <h1>{t('All pages')}</h1>
+          <Rows empty={t('This wiki has no pages yet.')}>
             {items.map(({ slug, format }) => (
               <Row key={slug}>
                 <a href={`${at}/${inUrl(slug)}`}>{titleOfSlug(slug)}</a>
@@ -395,17 +395,17 @@ export const wikiClone = page({
   async show({ subject, view }) {
     const path = `${fullPathOf(subject.project)}.wiki`
     return {
-      title: `Clone · Wiki · ${fullPathOf(subject.project)}`,
+      title: `${t('Clone')} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
       body: (
         <Frame view={view} subject={subject} beside={NOTHING_BESIDE}>
-          <h1>Clone the wiki</h1>
-          <p>The pages are files of a repository of their own. Push to it to change them.</p>
+          <h1>{t('Clone the wiki')}</h1>
+          <p>{t('The pages are files of a repository of their own. Push to it to change them.')}</p>
           <pre>
-            <code>{`git clone ${view.links.http(path)}`}</code>
+            <code>git clone {view.links.http(path)}</code>
           </pre>
           {view.links.ssh(path) !== view.links.http(path) && (
             <pre>
-              <code>{`git clone ${view.links.ssh(path)}`}</code>
+              <code>git clone {view.links.ssh(path)}</code>
             </pre>
           )}
         </Frame>
@@ -420,10 +420,10 @@ export const newWikiPage = page({
   input: z.object({ title: opt(str()) }),
   async show({ subject, input, view }) {
     return {
-      title: `New page · Wiki · ${fullPathOf(subject.project)}`,
+      title: `${t('New page')} · ${t('Wiki')} · ${fullPathOf(subject.project)}`,
       body: (
         <Frame view={view} subject={subject} beside={NOTHING_BESIDE}>
-          <h1>New page</h1>
+          <h1>{t('New page')}</h1>
           <NewForm view={view} subject={subject} title={input.title} />
         </Frame>
       ),
@@ -439,7 +439,7 @@ export const wikiCreation = form({
   on: newWikiPage,
   async submit({ ctx, caller, subject, input: { wiki } }) {
     const made = await createWikiPage(ctx, subject, caller, { ...wiki, message: wiki.message.trim() })
-    return new Redirect(addressOf(subject, made.slug), { notice: 'Page created.' })
+    return new Redirect(addressOf(subject, made.slug), { notice: t('Page created.') })
   },
 })
 
@@ -460,12 +460,12 @@ export const wikiChange = form({
   on: editing,
   async submit({ ctx, caller, subject, input: { path, version, wiki } }) {
     const check = (blob: string) => {
-      if (blob !== version) throw conflict('Somebody else has saved this since you opened it')
+      if (blob !== version) throw conflict(t('Somebody else has saved this since you opened it'))
     }
     // a file that was pushed may have spaces in its name, which no title makes
     const title = wiki.title.trim() === typedTitle(path).trim() ? undefined : wiki.title
     const changed = await updateWikiPage(ctx, subject, caller, path, { ...wiki, title, message: wiki.message.trim(), check })
-    return new Redirect(addressOf(subject, changed.slug), { notice: 'Page updated.' })
+    return new Redirect(addressOf(subject, changed.slug), { notice: t('Page updated.') })
   },
 })
 
@@ -476,6 +476,6 @@ export const wikiRemoval = form({
   input: z.object({ path: str() }),
   async submit({ ctx, caller, subject, input }) {
     await deleteWikiPage(ctx, subject, caller, input.path)
-    return new Redirect(`${within(subject)}/pages`, { notice: 'Page deleted.' })
+    return new Redirect(`${within(subject)}/pages`, { notice: t('Page deleted.') })
   },
 })

@@ -21,6 +21,8 @@ import { updateIssue } from '../../../../services/issuables/issues/update.js'
 import { usableMilestone } from '../../../../services/issuables/milestones.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { localPath } from '../../../local-path.js'
 import { form, page, Redirect } from '../../../page.js'
 import { listKeyed, listOfKey, loadBoard } from './load.js'
@@ -43,14 +45,14 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
     access: of.write,
     async show({ subject, view }) {
       return {
-        title: `New board · ${of.name(subject)}`,
+        title: `${t('New board')} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject}>
-            <h1>New board</h1>
+            <h1>{t('New board')}</h1>
             <FormTag view={view} action={listAt(subject)}>
               <FormFaults view={view} />
-              <Field {...fieldsOf(view, named).name} label="Name" autofocus />
-              <Submit label="Create board" />
+              <Field {...fieldsOf(view, named).name} label={t('Name')} autofocus />
+              <Submit label={t('Create board')} />
             </FormTag>
           </of.Frame>
         ),
@@ -65,7 +67,7 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
     on: newBoard,
     async submit({ ctx, subject, input }) {
       const { board } = await createBoard(ctx, of.source(subject), input.name)
-      return new Redirect(`${listAt(subject)}/${board.id}`, { notice: 'Board created. Add its lists.' })
+      return new Redirect(`${listAt(subject)}/${board.id}`, { notice: t('Board created. Add its lists.') })
     },
   })
 
@@ -77,21 +79,21 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
       const { board } = await getBoard(ctx, of.source(subject), input.board_id)
       const at = `${listAt(subject)}/${board.id}`
       return {
-        title: `Edit ${board.name} · ${of.name(subject)}`,
+        title: `${t('Edit {name}', { name: board.name })} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject}>
-            <h1>Edit board</h1>
+            <h1>{t('Edit board')}</h1>
             <FormTag view={view} action={at} method="PUT">
               <FormFaults view={view} />
-              <Field {...fieldsOf(view, named).name} label="Name" value={board.name} />
+              <Field {...fieldsOf(view, named).name} label={t('Name')} value={board.name} />
               <p class="row start">
-                <Submit label="Save changes" />
-                <a href={`${view.links.prefix}${at}`}>Cancel</a>
+                <Submit label={t('Save changes')} />
+                <a href={`${view.links.prefix}${at}`}>{t('Cancel')}</a>
               </p>
             </FormTag>
-            <h2>Delete this board</h2>
-            <p>Its lists go with it; issues stay as they are.</p>
-            <ActionButton view={view} action={at} method="DELETE" label="Delete board" class="danger" />
+            <h2>{t('Delete this board')}</h2>
+            <p>{t('Its lists go with it; issues stay as they are.')}</p>
+            <ActionButton view={view} action={at} method="DELETE" label={t('Delete board')} class="danger" />
           </of.Frame>
         ),
       }
@@ -106,7 +108,7 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
     on: editBoard,
     async submit({ ctx, subject, input: { board_id, name } }) {
       await renameBoard(ctx, of.source(subject), board_id, name)
-      return new Redirect(`${listAt(subject)}/${board_id}`, { notice: 'Board renamed.' })
+      return new Redirect(`${listAt(subject)}/${board_id}`, { notice: t('Board renamed.') })
     },
   })
 
@@ -117,7 +119,7 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
     input: z.object({ board_id: rowId() }),
     async submit({ ctx, subject, input }) {
       await deleteBoard(ctx, of.source(subject), input.board_id)
-      return new Redirect(listAt(subject), { notice: 'Board deleted.' })
+      return new Redirect(listAt(subject), { notice: t('Board deleted.') })
     },
   })
 
@@ -175,14 +177,14 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
       const back = localPath(input.back, listAt(subject))
       const fields = { ...input, issue_iid: String(input.issue_iid), board_id: String(input.board_id ?? ''), back }
       return {
-        title: `Move #${issue.iid} · ${of.name(subject)}`,
+        title: `${t('Move #{iid}', { iid: issue.iid })} · ${of.name(subject)}`,
         body: (
           <of.Frame view={view} subject={subject}>
             <h1>
-              Move #{issue.iid} {issue.title}
+              <Phrase text="Move #{iid} {title}" iid={issue.iid} title={issue.title} />
             </h1>
             <FormFaults view={view} />
-            <p>Choose the list:</p>
+            <p>{t('Choose the list:')}</p>
             <FormTag view={view} action={`${listAt(subject)}/move`}>
               {Object.entries(fields).map(([name, value]) => (
                 <input type="hidden" key={name} name={name} value={value} />
@@ -196,7 +198,7 @@ function formsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<S
                       </button>
                     ),
                 )}
-                <a href={`${view.links.prefix}${back}`}>Cancel</a>
+                <a href={`${view.links.prefix}${back}`}>{t('Cancel')}</a>
               </p>
             </FormTag>
           </of.Frame>

@@ -10,6 +10,7 @@ import {
   type ListKind,
   listBoards,
 } from '../../../../services/issuables/boards.js'
+import { t } from '../../../language/language.js'
 
 /** Boards that a menu names: as many as there may be. */
 const ALL = { page: 1, per_page: 50 }
@@ -34,8 +35,8 @@ export interface ShownBoard {
   others: { id: number; name: string }[]
 }
 
-const OPENED: ShownList = { key: 'opened', title: 'Open', kind: { state: 'opened' } }
-const CLOSED: ShownList = { key: 'closed', title: 'Closed', kind: { state: 'closed' } }
+const opened = (): ShownList => ({ key: 'opened', title: t('Open'), kind: { state: 'opened' } })
+const closed = (): ShownList => ({ key: 'closed', title: t('Closed'), kind: { state: 'closed' } })
 
 const ofLabel = (label: { id: number; name: string; color: string }): ShownList => ({
   key: `label-${label.id}`,
@@ -56,9 +57,9 @@ export async function loadBoard(ctx: Context, source: BoardSource, id: number | 
   const { items } = await listBoards(ctx, source, ALL)
   const others = items.map(({ board }) => ({ id: board.id, name: board.name }))
   const found = id === undefined ? items[0] : items.find(({ board }) => board.id === id)
-  if (found) return { id: found.board.id, name: found.board.name, lists: [OPENED, ...found.lists.flatMap(shownList), CLOSED], others }
-  if (id !== undefined) throw notFound('Board')
-  return { id: null, name: DEFAULT_NAME, lists: [OPENED, ...(await defaultLabels(ctx, source)).map(ofLabel), CLOSED], others }
+  if (found) return { id: found.board.id, name: found.board.name, lists: [opened(), ...found.lists.flatMap(shownList), closed()], others }
+  if (id !== undefined) throw notFound(t('Board'))
+  return { id: null, name: DEFAULT_NAME, lists: [opened(), ...(await defaultLabels(ctx, source)).map(ofLabel), closed()], others }
 }
 
 /** The list of a stored board by the key that forms have for it. */

@@ -10,6 +10,7 @@ import type { UserRefRecord } from '../../../../services/identity/user-ref.js'
 import type { BoardSource } from '../../../../services/issuables/boards.js'
 import { MAX_CHOICES } from '../../../../services/issuables/choices.js'
 import { listProjectUsers } from '../../../../services/projects/people.js'
+import { t } from '../../../language/language.js'
 import { GroupLayout } from '../../../layout/group.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { homeOfGroup, homeOfProject } from '../../../links.js'
@@ -35,7 +36,7 @@ export interface BoardPlace<Subject> {
 
 async function movable(ctx: Context, caller: Caller, project: ProjectSubject, iid: number): Promise<IssueSubject> {
   const issue = project.can('read_issue') ? await findIssueFor(ctx, caller, project, iid) : null
-  if (!issue) throw notFound('Issue')
+  if (!issue) throw notFound(t('Issue'))
   if (!issue.may('manage_issue')) throw forbidden()
   return issue
 }
@@ -65,7 +66,7 @@ export const ofGroup: BoardPlace<GroupSubject> = {
   name: ({ group }) => group.full_path,
   people: async (ctx, subject) => (await listMembers(ctx, sourceOfGroup(subject), { inherited: true, ...PAGE })).items.map(({ user }) => user),
   async issue(ctx, caller, { group }, { issue_iid, project = '' }) {
-    if (!project.startsWith(`${group.full_path}/`)) throw notFound('Project')
+    if (!project.startsWith(`${group.full_path}/`)) throw notFound(t('Project'))
     return movable(ctx, caller, await getProjectFor(ctx, caller, project), issue_iid)
   },
   Frame: (props) => <GroupLayout {...props} tab="issues" />,

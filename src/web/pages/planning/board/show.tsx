@@ -14,6 +14,8 @@ import { Dot, Labels } from '../../../components/issuable/labels.js'
 import { Badge } from '../../../components/list.js'
 import { Avatar } from '../../../components/people/avatar.js'
 import { Faces } from '../../../components/people/faces.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { inUrl } from '../../../links.js'
 import { type PageView, page } from '../../../page.js'
 import { loadBoard, type ShownBoard, type ShownList } from './load.js'
@@ -126,12 +128,12 @@ function boardsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<
               {mayManage && board.id !== null && (
                 <a class="button ghost" href={`${home}/${board.id}/edit`}>
                   <Icon name="pencil" />
-                  Edit board
+                  {t('Edit board')}
                 </a>
               )}
               <a class="button ghost" href={issues}>
                 <Icon name="list" />
-                List of issues
+                {t('List of issues')}
               </a>
             </div>
           </div>
@@ -139,8 +141,10 @@ function boardsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<
           <BoardFilters action={board_id === undefined ? home : `${home}/${board_id}`} input={input} labels={labels} milestones={milestones} />
           {board.id === null && lists.length === 2 && (
             <p class="dim">
-              Add lists to this board, or <a href={`${view.links.prefix}${of.home(subject)}/-/labels`}>give labels a priority</a>: they are its lists
-              until then.
+              <Phrase
+                text="Add lists to this board, or {link}: they are its lists until then."
+                link={<a href={`${view.links.prefix}${of.home(subject)}/-/labels`}>{t('give labels a priority')}</a>}
+              />
             </p>
           )}
           {mayManage && (
@@ -181,7 +185,9 @@ function boardsOf<Subject extends ProjectSubject | GroupSubject>(of: BoardPlace<
                   ))}
                 </ul>
                 {list.total > list.items.length && (
-                  <a href={`${issues}?${new URLSearchParams([...query, ...list.query])}`}>{list.total - list.items.length} more</a>
+                  <a href={`${issues}?${new URLSearchParams([...query, ...list.query])}`}>
+                    <Phrase text="{count} more" count={list.total - list.items.length} />
+                  </a>
                 )}
               </section>
             ))}
@@ -228,10 +234,10 @@ const BoardMenu = ({ board, home, mayManage }: { board: ShownBoard; home: string
       {mayManage && (
         <a href={`${home}/new`}>
           <Icon name="plus" />
-          New board
+          {t('New board')}
         </a>
       )}
-      {board.others.length === 0 && !mayManage && <p class="dim">There is no other board.</p>}
+      {board.others.length === 0 && !mayManage && <p class="dim">{t('There is no other board.')}</p>}
     </div>
   </details>
 )
@@ -251,22 +257,27 @@ const BoardFilters = ({ action, input, labels, milestones }: FilterProps) => (
           name="search"
           type="search"
           value={input.search ?? ''}
-          placeholder="Search titles and descriptions"
-          aria-label="Search titles and descriptions"
+          placeholder={t('Search titles and descriptions')}
+          aria-label={t('Search titles and descriptions')}
         />
-        <button type="submit">Show</button>
+        <button type="submit">{t('Show')}</button>
       </div>
       <details class="filters" open={queryOf(input).some(([name]) => name !== 'search')}>
-        <summary>Filters</summary>
+        <summary>{t('Filters')}</summary>
         <div class="columns">
           <FilterField
             name="label_name"
-            label="Label"
+            label={t('Label')}
             value={input.label_name?.find((name) => name !== '') ?? ''}
             list={labels.map(({ name }) => name)}
           />
-          <FilterField name="assignee_username" label="Assignee" value={input.assignee_username ?? ''} />
-          <FilterField name="milestone_title" label="Milestone" value={input.milestone_title ?? ''} list={milestones.map(({ title }) => title)} />
+          <FilterField name="assignee_username" label={t('Assignee')} value={input.assignee_username ?? ''} />
+          <FilterField
+            name="milestone_title"
+            label={t('Milestone')}
+            value={input.milestone_title ?? ''}
+            list={milestones.map(({ title }) => title)}
+          />
         </div>
       </details>
     </form>
@@ -288,13 +299,13 @@ function ListMenu({ view, at, board, list, isFirst, isLast }: ListMenuProps) {
   const shared = { view, what: list.title }
   return (
     <details class="menu end">
-      <summary class="button ghost square" aria-label={`List ${list.title}`}>
+      <summary class="button ghost square" aria-label={t('List {title}', { title: list.title })}>
         <Icon name="ellipsis" />
       </summary>
       <div class="items">
-        {!isFirst && <ActionButton {...shared} action={`${at}/lists/move`} label="Move left" fields={{ ...fields, by: '-1' }} />}
-        {!isLast && <ActionButton {...shared} action={`${at}/lists/move`} label="Move right" fields={{ ...fields, by: '1' }} />}
-        <ActionButton {...shared} action={`${at}/lists/remove`} label="Remove list" fields={fields} />
+        {!isFirst && <ActionButton {...shared} action={`${at}/lists/move`} label={t('Move left')} fields={{ ...fields, by: '-1' }} />}
+        {!isLast && <ActionButton {...shared} action={`${at}/lists/move`} label={t('Move right')} fields={{ ...fields, by: '1' }} />}
+        <ActionButton {...shared} action={`${at}/lists/remove`} label={t('Remove list')} fields={fields} />
       </div>
     </details>
   )
@@ -313,18 +324,18 @@ interface AddProps {
 function AddList({ view, at, board, labels, people, milestones }: AddProps) {
   const taken = new Set(board.lists.map(({ key }) => key))
   const groups = [
-    ['Labels', labels.map(({ id, name }) => ({ key: `label-${id}`, name }))],
-    ['People', people.map(({ id, name }) => ({ key: `assignee-${id}`, name }))],
-    ['Milestones', milestones.map(({ id, title }) => ({ key: `milestone-${id}`, name: title }))],
+    [t('Labels'), labels.map(({ id, name }) => ({ key: `label-${id}`, name }))],
+    [t('People'), people.map(({ id, name }) => ({ key: `assignee-${id}`, name }))],
+    [t('Milestones'), milestones.map(({ id, title }) => ({ key: `milestone-${id}`, name: title }))],
   ] as const
   const offered = groups.map(([name, all]) => [name, all.filter(({ key }) => !taken.has(key)).slice(0, MAX_CHOICES)] as const)
   return (
     <section class="list add" aria-labelledby="add-list">
-      <h2 id="add-list">Add a list</h2>
+      <h2 id="add-list">{t('Add a list')}</h2>
       <FormTag view={view} action={`${at}/lists`}>
         <input type="hidden" name="board_id" value={board.id ?? ''} />
         <select name="list" aria-labelledby="add-list" required>
-          <option value="">Choose</option>
+          <option value="">{t('Choose')}</option>
           {offered.map(
             ([name, all]) =>
               all.length > 0 && (
@@ -338,7 +349,7 @@ function AddList({ view, at, board, labels, people, milestones }: AddProps) {
               ),
           )}
         </select>
-        <button type="submit">Add list</button>
+        <button type="submit">{t('Add list')}</button>
       </FormTag>
     </section>
   )
@@ -370,7 +381,7 @@ function Card({ view, record: { issue, path, labels, assignees, milestone }, lis
             class="button ghost square"
             href={`${move}&issue_iid=${issue.iid}${isGroup ? `&${new URLSearchParams({ project: path })}` : ''}`}
             data-move
-            aria-label={`Move ${isGroup ? path : ''}#${issue.iid}`}
+            aria-label={t('Move {path}#{iid}', { path: isGroup ? path : '', iid: issue.iid })}
             draggable={false}
           >
             <Icon name="ellipsis" />
@@ -379,7 +390,7 @@ function Card({ view, record: { issue, path, labels, assignees, milestone }, lis
       </div>
       {(issue.confidential || others.length > 0) && (
         <p class="labels">
-          {issue.confidential && <Badge kind="waiting">confidential</Badge>} <Labels labels={others} />
+          {issue.confidential && <Badge kind="waiting">{t('confidential')}</Badge>} <Labels labels={others} />
         </p>
       )}
       <p class="dim line">
@@ -387,7 +398,7 @@ function Card({ view, record: { issue, path, labels, assignees, milestone }, lis
           {isGroup && path.split('/').at(-1)}#{issue.iid}
           {milestone && !('milestone' in list.kind) && ` · ${milestone.title}`}
         </span>
-        <Faces view={view} people={assignees} as="Assigned to" size="small" />
+        <Faces view={view} people={assignees} as={t('Assigned to')} size="small" />
       </p>
     </li>
   )

@@ -19,6 +19,8 @@ import { listUserLists, type UserList } from '../../../../services/projects/feat
 import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../../components/list.js'
 import { fieldsOf } from '../../../fields.js'
+import { plural, t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../../links.js'
 import { form, type PageView, page, Redirect } from '../../../page.js'
@@ -34,18 +36,18 @@ const reads = onProjectSignedIn('read_feature_flag')
 const manages = onProjectSignedIn('manage_feature_flag')
 const managesClient = onProjectSignedIn('manage_feature_flag_client')
 
-const KINDS: { value: StrategyName; label: string }[] = [
-  { value: 'default', label: 'All users' },
-  { value: 'flexibleRollout', label: 'A percentage of users' },
-  { value: 'userWithId', label: 'Users by name' },
-  { value: 'gitlabUserList', label: 'Users of a list' },
+const kindsTexts = (): { value: StrategyName; label: string }[] => [
+  { value: 'default', label: t('All users') },
+  { value: 'flexibleRollout', label: t('A percentage of users') },
+  { value: 'userWithId', label: t('Users by name') },
+  { value: 'gitlabUserList', label: t('Users of a list') },
 ]
-const STICKY = {
-  default: 'Whatever the program knows of a user',
-  userId: 'The name of a user',
-  sessionId: 'The session',
-  random: 'Each question anew',
-}
+const sticky = () => ({
+  default: t('Whatever the program knows of a user'),
+  userId: t('The name of a user'),
+  sessionId: t('The session'),
+  random: t('Each question anew'),
+})
 
 const strategy = z.object({
   name: orDefault(oneOf(['default', 'flexibleRollout', 'userWithId', 'gitlabUserList']), 'default'),
@@ -75,23 +77,25 @@ function given({ name, environments, rollout, stickiness, user_ids, user_list_id
 
 /** For whom a flag is on, in words. */
 export function strategyText({ name, parameters, user_list }: FlagStrategy): string {
-  const count = (text = '') => `${text === '' ? 0 : text.split(',').length} users by name`
+  const count = (text = '') => plural(text === '' ? 0 : text.split(',').length, '{count} users by name', '{count} users by name')
   switch (name) {
     case 'default':
-      return 'All users'
+      return t('All users')
     case 'userWithId':
       return count(parameters['userIds'])
     case 'gitlabUserList':
-      return `Users of ${user_list?.name}`
+      return t('Users of {name}', { name: user_list?.name ?? '' })
     case 'flexibleRollout':
-      return `${parameters['rollout']} % of users`
+      return t('{share} % of users', { share: parameters['rollout'] ?? '' })
     case 'gradualRolloutUserId':
-      return `${parameters['percentage']} % of users by name`
+      return t('{share} % of users by name', { share: parameters['percentage'] ?? '' })
   }
 }
 
 const scopesText = ({ scopes }: FlagStrategy) =>
-  scopes.length === 0 ? 'in no environment' : scopes.map(({ environment_scope: scope }) => (scope === '*' ? 'all environments' : scope)).join(', ')
+  scopes.length === 0
+    ? t('in no environment')
+    : scopes.map(({ environment_scope: scope }) => (scope === '*' ? t('all environments') : scope)).join(', ')
 
 interface Props {
   view: PageView
@@ -107,23 +111,27 @@ const FlagRow = ({ view, subject, flag }: Props) => (
           <ActionButton
             view={view}
             action={addressOf(subject, `/${flag.iid}/switch`)}
-            label={flag.active ? 'Switch off' : 'Switch on'}
+            label={flag.active ? t('Switch off') : t('Switch on')}
             what={flag.name}
             fields={{ active: String(!flag.active) }}
           />
-          <a class="button" href={`${view.links.prefix}${addressOf(subject, `/${flag.iid}/edit`)}`} aria-label={`Edit ${flag.name}`}>
-            Edit
+          <a
+            class="button"
+            href={`${view.links.prefix}${addressOf(subject, `/${flag.iid}/edit`)}`}
+            aria-label={t('Edit {name}', { name: flag.name })}
+          >
+            {t('Edit')}
           </a>
         </>
       )
     }
   >
     <span class="wrap">
-      <strong>{flag.name}</strong> <Badge kind={flag.active ? 'success' : 'outline'}>{flag.active ? 'on' : 'off'}</Badge>
+      <strong>{flag.name}</strong> <Badge kind={flag.active ? 'success' : 'outline'}>{flag.active ? t('on') : t('off')}</Badge>
     </span>
     {flag.description && <span class="wrap">{flag.description}</span>}
     <span class="dim wrap">
-      {flag.strategies.length === 0 ? 'For no users' : flag.strategies.map((each) => `${strategyText(each)}: ${scopesText(each)}`).join(' · ')}
+      {flag.strategies.length === 0 ? t('For no users') : flag.strategies.map((each) => `${strategyText(each)}: ${scopesText(each)}`).join(' · ')}
     </span>
   </Row>
 )
@@ -131,24 +139,24 @@ const FlagRow = ({ view, subject, flag }: Props) => (
 /** How programs get the flags, for those who may give the token away. */
 const Connection = ({ view, subject, token }: Omit<Props, 'flag'> & { token: string | null }) => (
   <>
-    <h2>Connect a program</h2>
+    <h2>{t('Connect a program')}</h2>
     <p>
-      A program gets the flags with a client of Unleash. Its name (<code>appName</code>) is the environment.
+      <Phrase text="A program gets the flags with a client of Unleash. Its name ({code}) is the environment." code={<code>appName</code>} />
     </p>
     <div class="field">
-      <label for="unleash_url">URL</label>
+      <label for="unleash_url">{t('URL')}</label>
       <Copied id="unleash_url" value={view.links.api(`/feature_flags/unleash/${subject.project.id}`)} />
     </div>
     {token !== null && (
       <div class="field">
-        <label for="unleash_instance">Instance ID, which is the token</label>
+        <label for="unleash_instance">{t('Instance ID, which is the token')}</label>
         <Copied id="unleash_instance" value={token} />
       </div>
     )}
     <ActionButton
       view={view}
       action={addressOf(subject, '_client/reset_token')}
-      label={token === null ? 'Make a token' : 'Reset the token'}
+      label={token === null ? t('Make a token') : t('Reset the token')}
       class={token === null ? '' : 'danger'}
     />
   </>
@@ -167,7 +175,7 @@ export const flagsPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const tools = (
       <>
-        <nav class="group" aria-label="State of feature flags">
+        <nav class="group" aria-label={t('State of feature flags')}>
           {[undefined, ...FLAG_SCOPES].map((each) => (
             <a
               key={each}
@@ -175,26 +183,26 @@ export const flagsPage = page({
               href={`${links.page('feature_flags')}${each ? `?scope=${each}` : ''}`}
               {...(each === scope && { 'aria-current': 'page' })}
             >
-              {each ? (each === 'enabled' ? 'On' : 'Off') : 'All'}
+              {each ? (each === 'enabled' ? t('On') : t('Off')) : t('All')}
             </a>
           ))}
         </nav>
         <a class="button" href={links.page('feature_flags_user_lists')}>
-          User lists
+          {t('User lists')}
         </a>
         {subject.can('manage_feature_flag') && (
           <a class="button primary" href={links.page('feature_flags/new')}>
-            New feature flag
+            {t('New feature flag')}
           </a>
         )}
       </>
     )
     return {
-      title: `Feature flags · ${fullPathOf(subject.project)}`,
+      title: `${t('Feature flags')} · ${fullPathOf(subject.project)}`,
       headers: SECRET,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="ci" heading="Feature flags" tools={tools}>
-          <Rows empty={scope ? 'There are no such feature flags.' : 'There is no feature flag yet: programs ask for them to know what is on.'}>
+        <ProjectLayout view={view} subject={subject} tab="ci" heading={t('Feature flags')} tools={tools}>
+          <Rows empty={scope ? t('There are no such feature flags.') : t('There is no feature flag yet: programs ask for them to know what is on.')}>
             {items.map((flag) => (
               <FlagRow key={flag.id} view={view} subject={subject} flag={flag} />
             ))}
@@ -209,21 +217,21 @@ export const flagsPage = page({
 
 function StrategyFields({ view, lists }: { view: PageView; lists: UserList[] }) {
   const f = fieldsOf(view, newStrategy).strategy
-  const kinds = lists.length > 0 ? KINDS : KINDS.filter(({ value }) => value !== 'gitlabUserList')
+  const kinds = lists.length > 0 ? kindsTexts() : kindsTexts().filter(({ value }) => value !== 'gitlabUserList')
   return (
     <>
-      <SelectField {...f.name} label="For whom" choices={kinds} />
-      <Field {...f.environments} label="Environments" hint="With commas between them; * is any text." value="*" autocomplete="off" />
-      <Field {...f.rollout} label="Percentage" hint="Of users, from 0 to 100." inputmode="numeric" autocomplete="off" />
+      <SelectField {...f.name} label={t('For whom')} choices={kinds} />
+      <Field {...f.environments} label={t('Environments')} hint={t('With commas between them; * is any text.')} value="*" autocomplete="off" />
+      <Field {...f.rollout} label={t('Percentage')} hint={t('Of users, from 0 to 100.')} inputmode="numeric" autocomplete="off" />
       <SelectField
         {...f.stickiness}
-        label="A user is known by"
-        choices={STICKINESS.map((value) => ({ value, label: STICKY[value] }))}
-        hint="Who has the flag by a percentage keeps it."
+        label={t('A user is known by')}
+        choices={STICKINESS.map((value) => ({ value, label: sticky()[value] }))}
+        hint={t('Who has the flag by a percentage keeps it.')}
       />
-      <TextField {...f.user_ids} label="Users by name" hint="As the program names them, with commas between them." rows={2} />
+      <TextField {...f.user_ids} label={t('Users by name')} hint={t('As the program names them, with commas between them.')} rows={2} />
       {lists.length > 0 && (
-        <SelectField {...f.user_list_id} label="List" choices={lists.map(({ id, name }) => ({ value: String(id), label: name }))} />
+        <SelectField {...f.user_list_id} label={t('List')} choices={lists.map(({ id, name }) => ({ value: String(id), label: name }))} />
       )}
     </>
   )
@@ -237,18 +245,18 @@ export const newFlagPage = page({
     const { items: lists } = await listUserLists(ctx, subject, { page: 1, per_page: LISTS })
     const f = fieldsOf(view, newFlag).flag
     return {
-      title: `New feature flag · ${fullPathOf(subject.project)}`,
+      title: `${t('New feature flag')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
-          <h1>New feature flag</h1>
+          <h1>{t('New feature flag')}</h1>
           <FormTag view={view} action={addressOf(subject)} once>
             <FormFaults view={view} />
-            <Field {...f.name} label="Name" hint="Lower-case letters, digits, _ and -." autocomplete="off" />
-            <Field {...f.description} label="Description" />
-            <Checkbox {...f.active} label="On" checked />
-            <h2>Strategy</h2>
+            <Field {...f.name} label={t('Name')} hint={t('Lower-case letters, digits, _ and -.')} autocomplete="off" />
+            <Field {...f.description} label={t('Description')} />
+            <Checkbox {...f.active} label={t('On')} checked />
+            <h2>{t('Strategy')}</h2>
             <StrategyFields view={view} lists={lists} />
-            <Submit label="Create feature flag" />
+            <Submit label={t('Create feature flag')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -271,13 +279,13 @@ export const editFlagPage = page({
           <h1>{flag.name}</h1>
           <FormTag view={view} action={at} method="PUT">
             <FormFaults view={view} />
-            <Field {...f.name} label="Name" value={flag.name} autocomplete="off" />
-            <Field {...f.description} label="Description" value={flag.description} />
-            <Submit label="Save changes" />
+            <Field {...f.name} label={t('Name')} value={flag.name} autocomplete="off" />
+            <Field {...f.description} label={t('Description')} value={flag.description} />
+            <Submit label={t('Save changes')} />
           </FormTag>
-          <h2>Strategies</h2>
-          <p>The flag is on for those of any of these.</p>
-          <Rows empty="There are no strategies: it is on for no users.">
+          <h2>{t('Strategies')}</h2>
+          <p>{t('The flag is on for those of any of these.')}</p>
+          <Rows empty={t('There are no strategies: it is on for no users.')}>
             {flag.strategies.map((each) => (
               <Row
                 key={each.id}
@@ -286,7 +294,7 @@ export const editFlagPage = page({
                     view={view}
                     action={`${at}/strategies/${each.id}`}
                     method="DELETE"
-                    label="Remove"
+                    label={t('Remove')}
                     what={strategyText(each)}
                     class="danger"
                   />
@@ -297,14 +305,14 @@ export const editFlagPage = page({
               </Row>
             ))}
           </Rows>
-          <h2>New strategy</h2>
+          <h2>{t('New strategy')}</h2>
           <FormTag view={view} action={`${at}/strategies`}>
             <StrategyFields view={view} lists={lists} />
-            <Submit label="Add strategy" />
+            <Submit label={t('Add strategy')} />
           </FormTag>
-          <h2>Delete</h2>
-          <p>Programs that ask for it take it for off.</p>
-          <ActionButton view={view} action={at} method="DELETE" label="Delete feature flag" class="danger" />
+          <h2>{t('Delete')}</h2>
+          <p>{t('Programs that ask for it take it for off.')}</p>
+          <ActionButton view={view} action={at} method="DELETE" label={t('Delete feature flag')} class="danger" />
         </ProjectLayout>
       ),
     }
@@ -322,7 +330,7 @@ export const flagForms = [
     on: newFlagPage,
     async submit({ ctx, subject, input: { flag, strategy: chosen } }) {
       await createFlag(ctx, subject, { ...flag, description: flag.description || null, strategies: [given(chosen)] })
-      return new Redirect(addressOf(subject), { notice: `The feature flag ${flag.name} is created.` })
+      return new Redirect(addressOf(subject), { notice: t('The feature flag {name} is created.', { name: flag.name }) })
     },
   }),
   form({
@@ -333,7 +341,7 @@ export const flagForms = [
     on: editFlagPage,
     async submit({ ctx, subject, input: { iid, flag } }) {
       await updateFlag(ctx, subject, iid, { ...flag, description: flag.description || null })
-      return new Redirect(addressOf(subject), { notice: 'The changes are saved.' })
+      return new Redirect(addressOf(subject), { notice: t('The changes are saved.') })
     },
   }),
   form({
@@ -342,7 +350,7 @@ export const flagForms = [
     input: byIid.extend({ active: bool() }),
     async submit({ ctx, subject, input: { iid, active } }) {
       const { name } = await updateFlag(ctx, subject, iid, { active })
-      return new Redirect(addressOf(subject), { notice: `${name} is ${active ? 'on' : 'off'}.` })
+      return new Redirect(addressOf(subject), { notice: active ? t('{name} is on.', { name }) : t('{name} is off.', { name }) })
     },
   }),
   form({
@@ -352,7 +360,7 @@ export const flagForms = [
     input: byIid,
     async submit({ ctx, subject, input }) {
       const { name } = await deleteFlag(ctx, subject, input.iid)
-      return new Redirect(addressOf(subject), { notice: `The feature flag ${name} is deleted.` })
+      return new Redirect(addressOf(subject), { notice: t('The feature flag {name} is deleted.', { name }) })
     },
   }),
   form({
@@ -362,7 +370,7 @@ export const flagForms = [
     on: editFlagPage,
     async submit({ ctx, subject, input: { iid, strategy: chosen } }) {
       await updateFlag(ctx, subject, iid, { strategies: [given(chosen)] })
-      return new Redirect(addressOf(subject, `/${iid}/edit`), { notice: 'The strategy is added.' })
+      return new Redirect(addressOf(subject, `/${iid}/edit`), { notice: t('The strategy is added.') })
     },
   }),
   form({
@@ -372,7 +380,7 @@ export const flagForms = [
     input: byStrategy,
     async submit({ ctx, subject, input: { iid, strategy_id: id } }) {
       await updateFlag(ctx, subject, iid, { strategies: [{ id, _destroy: true }] })
-      return new Redirect(addressOf(subject, `/${iid}/edit`), { notice: 'The strategy is removed.' })
+      return new Redirect(addressOf(subject, `/${iid}/edit`), { notice: t('The strategy is removed.') })
     },
   }),
   form({
@@ -381,7 +389,7 @@ export const flagForms = [
     input: z.object({}),
     async submit({ ctx, subject }) {
       await resetClientToken(ctx, subject)
-      return new Redirect(addressOf(subject), { notice: 'There is a new token: programs that have another one get no flags any more.' })
+      return new Redirect(addressOf(subject), { notice: t('There is a new token: programs that have another one get no flags any more.') })
     },
   }),
 ]

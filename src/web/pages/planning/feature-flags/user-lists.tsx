@@ -6,6 +6,7 @@ import { createUserList, deleteUserList, getUserList, listUserLists, updateUserL
 import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../../../components/form.js'
 import { Pager, Row, Rows } from '../../../components/list.js'
 import { fieldsOf } from '../../../fields.js'
+import { plural, t } from '../../../language/language.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../../links.js'
 import { form, type PageView, page, Redirect } from '../../../page.js'
@@ -34,8 +35,14 @@ const Fields = ({ view, name, xids }: { view: PageView; name?: string; xids?: st
   return (
     <>
       <FormFaults view={view} />
-      <Field {...f.name} label="Name" value={name} />
-      <TextField {...f.user_xids} label="Users" hint="As the program names them, one in a line or with commas between them." value={xids} rows={8} />
+      <Field {...f.name} label={t('Name')} value={name} />
+      <TextField
+        {...f.user_xids}
+        label={t('Users')}
+        hint={t('As the program names them, one in a line or with commas between them.')}
+        value={xids}
+        rows={8}
+      />
     </>
   )
 }
@@ -49,47 +56,54 @@ export const userListsPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const may = subject.can('manage_feature_flag')
     return {
-      title: `User lists · ${fullPathOf(subject.project)}`,
+      title: `${t('User lists')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="ci"
-          heading="User lists"
+          heading={t('User lists')}
           tools={
             <a class="button" href={links.page('feature_flags')}>
-              Feature flags
+              {t('Feature flags')}
             </a>
           }
         >
-          <p>Users of your program, for whom feature flags can be on.</p>
-          <Rows empty="There are no user lists.">
+          <p>{t('Users of your program, for whom feature flags can be on.')}</p>
+          <Rows empty={t('There are no user lists.')}>
             {items.map(({ id, iid, name, user_xids }) => (
               <Row
                 key={id}
                 actions={
                   may && (
                     <>
-                      <a class="button" href={`${view.links.prefix}${addressOf(subject, `/${iid}/edit`)}`} aria-label={`Edit ${name}`}>
-                        Edit
+                      <a class="button" href={`${view.links.prefix}${addressOf(subject, `/${iid}/edit`)}`} aria-label={t('Edit {name}', { name })}>
+                        {t('Edit')}
                       </a>
-                      <ActionButton view={view} action={addressOf(subject, `/${iid}`)} method="DELETE" label="Delete" what={name} class="danger" />
+                      <ActionButton
+                        view={view}
+                        action={addressOf(subject, `/${iid}`)}
+                        method="DELETE"
+                        label={t('Delete')}
+                        what={name}
+                        class="danger"
+                      />
                     </>
                   )
                 }
               >
                 <strong class="wrap">{name}</strong>
-                <span class="dim">{user_xids === '' ? 0 : user_xids.split(',').length} users</span>
+                <span class="dim">{plural(user_xids === '' ? 0 : user_xids.split(',').length, '{count} users', '{count} users')}</span>
               </Row>
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           {may && (
             <>
-              <h2>New user list</h2>
+              <h2>{t('New user list')}</h2>
               <FormTag view={view} action={addressOf(subject)} once>
                 <Fields view={view} />
-                <Submit label="Create user list" />
+                <Submit label={t('Create user list')} />
               </FormTag>
             </>
           )}
@@ -112,7 +126,7 @@ export const userListPage = page({
           <h1>{name}</h1>
           <FormTag view={view} action={addressOf(subject, `/${input.iid}`)} method="PUT">
             <Fields view={view} name={name} xids={user_xids.replaceAll(',', '\n')} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -137,7 +151,7 @@ export const userListForms = [
     on: userListsPage,
     async submit({ ctx, subject, input: { user_list: list } }) {
       await createUserList(ctx, subject, { name: list.name, user_xids: tidied(list.user_xids) })
-      return new Redirect(addressOf(subject), { notice: `The user list ${list.name} is created.` })
+      return new Redirect(addressOf(subject), { notice: t('The user list {name} is created.', { name: list.name }) })
     },
   }),
   form({
@@ -148,7 +162,7 @@ export const userListForms = [
     on: userListPage,
     async submit({ ctx, subject, input: { iid, user_list: list } }) {
       await updateUserList(ctx, subject, iid, { name: list.name, user_xids: tidied(list.user_xids) })
-      return new Redirect(addressOf(subject), { notice: 'The changes are saved.' })
+      return new Redirect(addressOf(subject), { notice: t('The changes are saved.') })
     },
   }),
   form({
@@ -158,7 +172,7 @@ export const userListForms = [
     input: byIid,
     async submit({ ctx, subject, input }) {
       await deleteUserList(ctx, subject, input.iid)
-      return new Redirect(addressOf(subject), { notice: 'The user list is deleted.' })
+      return new Redirect(addressOf(subject), { notice: t('The user list is deleted.') })
     },
   }),
 ]

@@ -8,6 +8,7 @@ import { Labels } from '../../../components/issuable/labels.js'
 import { LabelsFields, MilestoneFields, PeopleFields, SidePart, sideFields } from '../../../components/issuable/side.js'
 import { PersonLines } from '../../../components/people/person-link.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import { inUrl, projectLinks } from '../../../links.js'
 import type { PageView } from '../../../page.js'
 import { addressOf } from './address.js'
@@ -35,23 +36,28 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
   const colors = new Map(choices?.labels.map(({ name, color }) => [name, color]))
   const shown = names.map((name) => ({ name, color: colors.get(name) })).map(({ name, color }) => (color ? { name, color } : name))
   const milestoneAt = milestone_path ? `${view.links.prefix}/groups/${inUrl(milestone_path)}/-/milestones` : links.page('milestones')
-  const none = <span class="dim">none</span>
+  const none = <span class="dim">{t('none')}</span>
   const f = fieldsOf(view, attributes)
   const to = `${addressOf(subject)}/attributes`
   const managed = { view, attribute: f.attribute, action: choices ? to : null }
   const of = choices && { view, fields: f, choices }
   return (
     <>
-      <SidePart {...managed} name="assignee" title="Assignees" fields={of && <PeopleFields {...of} legend="Assignees" people={assignees} />}>
+      <SidePart
+        {...managed}
+        name="assignee"
+        title={t('Assignees')}
+        fields={of && <PeopleFields {...of} legend={t('Assignees')} people={assignees} />}
+      >
         <PersonLines view={view} people={assignees} />
       </SidePart>
-      <SidePart {...managed} name="labels" title="Labels" fields={of && <LabelsFields {...of} names={names} />}>
+      <SidePart {...managed} name="labels" title={t('Labels')} fields={of && <LabelsFields {...of} names={names} />}>
         <p class="labels">{names.length > 0 ? <Labels labels={shown} at={links.page('issues')} /> : none}</p>
       </SidePart>
-      <SidePart {...managed} name="milestone" title="Milestone" fields={of && <MilestoneFields {...of} milestone={milestone} />}>
+      <SidePart {...managed} name="milestone" title={t('Milestone')} fields={of && <MilestoneFields {...of} milestone={milestone} />}>
         <p>{milestone ? view.viewer ? <a href={`${milestoneAt}/${milestone.iid}`}>{milestone.title}</a> : milestone.title : none}</p>
       </SidePart>
-      <SidePart {...managed} name="due_date" title="Due" fields={of && <Field {...f.due_date} label="Due date" value={issue.due_date} />}>
+      <SidePart {...managed} name="due_date" title={t('Due')} fields={of && <Field {...f.due_date} label={t('Due date')} value={issue.due_date} />}>
         <p>{issue.due_date ?? none}</p>
       </SidePart>
       {mayUpdate && (
@@ -60,17 +66,17 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
           attribute={f.attribute}
           action={to}
           name="access"
-          title="Access"
+          title={t('Access')}
           fields={
             <>
-              <Checkbox {...f.confidential} label="Confidential" checked={issue.confidential} />
-              {choices && <Checkbox {...f.discussion_locked} label="Only members may comment" checked={issue.discussion_locked === true} />}
+              <Checkbox {...f.confidential} label={t('Confidential')} checked={issue.confidential} />
+              {choices && <Checkbox {...f.discussion_locked} label={t('Only members may comment')} checked={issue.discussion_locked === true} />}
             </>
           }
         >
           <p>
-            {issue.confidential ? 'Confidential' : 'For all who see the issues'}
-            {issue.discussion_locked && '; only members comment'}
+            {issue.confidential ? t('Confidential') : t('For all who see the issues')}
+            {issue.discussion_locked && t('; only members comment')}
           </p>
         </SidePart>
       )}

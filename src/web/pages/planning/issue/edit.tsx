@@ -8,6 +8,8 @@ import { Editor, EditorForm } from '../../../components/editor/editor.js'
 import { checkVersion, Version } from '../../../components/editor/version.js'
 import { Field, FormFaults, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { form, page, Redirect } from '../../../page.js'
 import { addressOf } from './address.js'
@@ -24,22 +26,24 @@ export const editIssuePage = page({
     const { issue } = subject
     const f = fieldsOf(view, texts)
     return {
-      title: `Edit #${issue.iid} · ${fullPathOf(subject.project)}`,
+      title: `${t('Edit #{iid}', { iid: issue.iid })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="issues">
-          <h1>Edit #{issue.iid}</h1>
+          <h1>
+            <Phrase text="Edit #{iid}" iid={issue.iid} />
+          </h1>
           <EditorForm view={view} action={addressOf(subject)} method="PUT">
             <FormFaults view={view} />
             <Version
               {...f.version}
               texts={[
-                { label: 'Title', text: issue.title },
-                { label: 'Description', text: issue.description },
+                { label: t('Title'), text: issue.title },
+                { label: t('Description'), text: issue.description },
               ]}
             />
-            <Field {...f.issue.title} label="Title" value={issue.title} />
-            <Editor {...f.issue.description} label="Description" value={issue.description} rows={14} hint="Markdown." project={subject} />
-            <Submit label="Save changes" />
+            <Field {...f.issue.title} label={t('Title')} value={issue.title} />
+            <Editor {...f.issue.description} label={t('Description')} value={issue.description} rows={14} hint={t('Markdown.')} project={subject} />
+            <Submit label={t('Save changes')} />
           </EditorForm>
         </ProjectLayout>
       ),
@@ -59,7 +63,7 @@ export const issueChange = form({
     const check =
       version === undefined ? undefined : (before: { title: string; description: string }) => checkVersion(version, before.title, before.description)
     await updateIssueWithCommands(ctx, caller, subject, { ...issue, check })
-    const notice = state_event === undefined ? 'Issue updated.' : state_event === 'close' ? 'Issue closed.' : 'Issue reopened.'
+    const notice = state_event === undefined ? t('Issue updated.') : state_event === 'close' ? t('Issue closed.') : t('Issue reopened.')
     return new Redirect(addressOf(subject), { notice })
   },
 })

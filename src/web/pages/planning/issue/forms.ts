@@ -21,6 +21,7 @@ import { noteForms, reactionForm } from '../../../components/discussion/forms.js
 import { checkVersion } from '../../../components/editor/version.js'
 import { sideChange } from '../../../components/issuable/side.js'
 import { timeSpent, trackTime } from '../../../components/issuable/time-tracking.js'
+import { t } from '../../../language/language.js'
 import { inUrl } from '../../../links.js'
 import { form, Redirect } from '../../../page.js'
 import { addressOf, within } from './address.js'
@@ -54,7 +55,7 @@ export const issueAttributes = form({
     const seen = await nullOnFailure(
       onIssueSignedIn('read_issue').find(ctx, caller, { id: fullPathOf(subject.project), issue_iid: String(subject.issue.iid) }),
     )
-    return new Redirect(seen ? addressOf(subject) : within(subject), { notice: 'Issue updated.' })
+    return new Redirect(seen ? addressOf(subject) : within(subject), { notice: t('Issue updated.') })
   },
 })
 
@@ -65,7 +66,7 @@ export const issueTime = form({
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
     await trackTime(ctx, caller, { type: 'Issue', id: subject.issue.id, project_id: subject.issue.project_id }, input)
-    return new Redirect(addressOf(subject), { notice: 'Time tracking updated.' })
+    return new Redirect(addressOf(subject), { notice: t('Time tracking updated.') })
   },
 })
 
@@ -93,7 +94,9 @@ export const issueSubscription = form({
   on: issuePage,
   async submit({ ctx, caller, subject, input: { subscribed } }) {
     await subscribeToIssue(ctx, caller, subject, subscribed)
-    return new Redirect(addressOf(subject), { notice: subscribed ? 'You get mails about this issue.' : 'You get no more mails about this issue.' })
+    return new Redirect(addressOf(subject), {
+      notice: subscribed ? t('You get mails about this issue.') : t('You get no more mails about this issue.'),
+    })
   },
 })
 
@@ -103,7 +106,7 @@ export const issueTodo = form({
   on: issuePage,
   async submit({ ctx, caller, subject }) {
     const todo = await addIssueTodo(ctx, caller, subject)
-    return new Redirect(addressOf(subject), { notice: todo ? 'It is in your to-do list.' : 'It is in your to-do list already.' })
+    return new Redirect(addressOf(subject), { notice: todo ? t('It is in your to-do list.') : t('It is in your to-do list already.') })
   },
 })
 
@@ -127,7 +130,7 @@ export const issueRequest = form({
     }
     const made = await createMergeRequest(ctx, caller, subject, given)
     return new Redirect(`/${inUrl(fullPathOf(project))}/-/merge_requests/${made.request.iid}`, {
-      notice: `The branch ${branch} and a draft of a merge request are made.`,
+      notice: t('The branch {branch} and a draft of a merge request are made.', { branch }),
     })
   },
 })
@@ -140,7 +143,7 @@ export const issueDuplicate = form({
   async submit({ ctx, caller, subject, input }) {
     const other = await otherIssue(ctx, caller, subject, 'duplicate_of', input.duplicate_of)
     await closeAsDuplicate(ctx, caller, subject, other)
-    return new Redirect(addressOf(subject), { notice: 'Issue closed as a duplicate.' })
+    return new Redirect(addressOf(subject), { notice: t('Issue closed as a duplicate.') })
   },
 })
 
@@ -152,7 +155,7 @@ export const issueLinking = form({
   async submit({ ctx, caller, subject, input }) {
     const other = await otherIssue(ctx, caller, subject, 'linked_issue', input.linked_issue)
     await linkIssues(ctx, caller, subject, other)
-    return new Redirect(addressOf(subject), { notice: 'The issues are linked.' })
+    return new Redirect(addressOf(subject), { notice: t('The issues are linked.') })
   },
 })
 
@@ -164,7 +167,7 @@ export const issueUnlinking = form({
   on: issuePage,
   async submit({ ctx, caller, subject, input }) {
     await unlinkIssues(ctx, caller, subject, input.link_id)
-    return new Redirect(addressOf(subject), { notice: 'The link is removed.' })
+    return new Redirect(addressOf(subject), { notice: t('The link is removed.') })
   },
 })
 
@@ -188,7 +191,7 @@ export const issueMove = form({
     const to = await findVisibleProject(ctx, caller, withoutAround(input.to_project.trim(), '/'))
     if (!to) throw invalidRecord({ to_project: ['is no project that you can see'] })
     const { issue, path } = await moveIssue(ctx, caller, subject, to.project.id)
-    return new Redirect(`/${inUrl(path)}/-/issues/${issue.iid}`, { notice: 'Issue moved here.' })
+    return new Redirect(`/${inUrl(path)}/-/issues/${issue.iid}`, { notice: t('Issue moved here.') })
   },
 })
 
@@ -198,6 +201,6 @@ export const issueRemoval = form({
   access: onIssueSignedIn('admin_issue', 'Issue'),
   async submit({ ctx, subject }) {
     await deleteIssue(ctx, subject)
-    return new Redirect(within(subject), { notice: `The issue #${subject.issue.iid} is deleted.` })
+    return new Redirect(within(subject), { notice: t('The issue #{iid} is deleted.', { iid: subject.issue.iid }) })
   },
 })

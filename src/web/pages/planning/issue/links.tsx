@@ -7,6 +7,7 @@ import type { listLinks } from '../../../../services/issuables/issues/links.js'
 import { ActionButton, Field, FormTag, Submit } from '../../../components/form.js'
 import { StateIcon } from '../../../components/list.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import { projectLinks } from '../../../links.js'
 import type { PageView } from '../../../page.js'
 import { addressOf } from './address.js'
@@ -26,14 +27,14 @@ export function LinkedIssues({ view, subject, linked, mayLink }: Props) {
   const at = `${addressOf(subject)}/links`
   return (
     <section>
-      <h2>Linked issues</h2>
+      <h2>{t('Linked issues')}</h2>
       {linked.length > 0 && (
         <ul class="rows">
           {linked.map(({ link, issue: { issue, path } }) => (
             <li key={link.id}>
               <StateIcon
                 {...(issue.state === 'opened' ? { icon: 'circle-dot', kind: 'success' } : { icon: 'circle-check', kind: 'merged' })}
-                label={issue.state === 'opened' ? 'open' : 'closed'}
+                label={issue.state === 'opened' ? t('open') : t('closed')}
               />
               <div class="what">
                 <span>
@@ -43,17 +44,17 @@ export function LinkedIssues({ view, subject, linked, mayLink }: Props) {
                   </span>
                 </span>
               </div>
-              {mayLink && <ActionButton view={view} action={`${at}/${link.id}`} method="DELETE" label="Remove link" what={issue.title} />}
+              {mayLink && <ActionButton view={view} action={`${at}/${link.id}`} method="DELETE" label={t('Remove link')} what={issue.title} />}
             </li>
           ))}
         </ul>
       )}
       {mayLink && (
         <details class="box" open={view.submitted?.values['linked_issue'] !== undefined}>
-          <summary class="head">Link another issue</summary>
+          <summary class="head">{t('Link another issue')}</summary>
           <FormTag view={view} action={at} class="form note">
-            <Field {...fieldsOf(view, newLink).linked_issue} label="Issue" hint="Such as #12 or group/project#12." />
-            <Submit label="Link issue" class="" />
+            <Field {...fieldsOf(view, newLink).linked_issue} label={t('Issue')} hint={t('Such as #12 or group/project#12.')} />
+            <Submit label={t('Link issue')} class="" />
           </FormTag>
         </details>
       )}

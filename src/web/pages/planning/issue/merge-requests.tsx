@@ -8,6 +8,7 @@ import type { listRelated } from '../../../../services/issuables/merge-requests/
 import { Field, FormTag, Submit } from '../../../components/form.js'
 import { StateIcon } from '../../../components/list.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import { projectLinks } from '../../../links.js'
 import type { PageView } from '../../../page.js'
 import { addressOf } from './address.js'
@@ -37,7 +38,7 @@ export function RelatedRequests({ view, subject, related, mayCreate }: RelatedPr
   const f = fieldsOf(view, newRequest)
   return (
     <section>
-      <h2>Merge requests</h2>
+      <h2>{t('Merge requests')}</h2>
       {related.length > 0 && (
         <ul class="rows">
           {related.map(({ request, path }) => (
@@ -57,13 +58,13 @@ export function RelatedRequests({ view, subject, related, mayCreate }: RelatedPr
       )}
       {mayCreate && (
         <details class="box" open={view.submitted?.values['branch_name'] !== undefined}>
-          <summary class="head">Create a merge request for this issue</summary>
+          <summary class="head">{t('Create a merge request for this issue')}</summary>
           <FormTag view={view} action={`${addressOf(subject)}/create_merge_request`} class="form note">
             <div class="columns">
-              <Field {...f.branch_name} label="New branch" value={issueBranchName(project.issue_branch_template, issue)} />
-              <Field {...f.ref} label="From" value={project.default_branch} />
+              <Field {...f.branch_name} label={t('New branch')} value={issueBranchName(project.issue_branch_template, issue)} />
+              <Field {...f.ref} label={t('From')} value={project.default_branch} />
             </div>
-            <Submit label="Create branch and merge request" class="" />
+            <Submit label={t('Create branch and merge request')} class="" />
           </FormTag>
         </details>
       )}

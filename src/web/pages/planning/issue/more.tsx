@@ -4,6 +4,7 @@ import * as documented from '../../../../http/documented.js'
 import { orDefault } from '../../../../http/params.js'
 import { ActionButton, Field, FormTag, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import type { PageView } from '../../../page.js'
 import { addressOf } from './address.js'
 
@@ -20,21 +21,21 @@ export function MoreActions({ view, subject, mayUpdate }: { view: PageView; subj
   const { to_project } = fieldsOf(view, moved)
   return (
     <details class="box attributes" open={['to_project', 'duplicate_of'].some((name) => view.submitted?.values[name] !== undefined)}>
-      <summary class="head">More</summary>
+      <summary class="head">{t('More')}</summary>
       <div class="note">
         {mayUpdate && issue.state === 'opened' && (
           <FormTag view={view} action={`${at}/duplicate`}>
-            <Field {...duplicate_of} label="Duplicate of" hint="Such as #12 or group/project#12." />
-            <Submit label="Close as duplicate" class="" />
+            <Field {...duplicate_of} label={t('Duplicate of')} hint={t('Such as #12 or group/project#12.')} />
+            <Submit label={t('Close as duplicate')} class="" />
           </FormTag>
         )}
         {mayMove && (
           <FormTag view={view} action={`${at}/move`}>
-            <Field {...to_project} label="Move to the project" hint="Its path, such as group/project." />
-            <Submit label="Move issue" class="" />
+            <Field {...to_project} label={t('Move to the project')} hint={t('Its path, such as group/project.')} />
+            <Submit label={t('Move issue')} class="" />
           </FormTag>
         )}
-        {mayDelete && <ActionButton view={view} action={at} method="DELETE" label="Delete issue" class="danger" />}
+        {mayDelete && <ActionButton view={view} action={at} method="DELETE" label={t('Delete issue')} class="danger" />}
       </div>
     </details>
   )

@@ -25,6 +25,8 @@ import { PersonLink } from '../../../components/people/person-link.js'
 import { renderText } from '../../../components/render-text.js'
 import { Time } from '../../../components/time.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { inUrl } from '../../../links.js'
 import { page } from '../../../page.js'
@@ -76,29 +78,35 @@ export const issuePage = page({
             </h1>
             {mayUpdate && (
               <a class="button" href={`${view.links.prefix}${at}/edit`}>
-                Edit
+                {t('Edit')}
               </a>
             )}
           </div>
           <div class="line below dim">
             {issue.state === 'opened' ? (
               <Badge kind="success" icon="circle-dot" large>
-                Open
+                {t('Open')}
               </Badge>
             ) : (
               <Badge kind="merged" icon="circle-check" large>
-                Closed
+                {t('Closed')}
               </Badge>
             )}
-            {issue.confidential && <Badge kind="waiting">confidential</Badge>}
-            {issue.discussion_locked && <Badge>locked</Badge>}
+            {issue.confidential && <Badge kind="waiting">{t('confidential')}</Badge>}
+            {issue.discussion_locked && <Badge>{t('locked')}</Badge>}
             <Avatar view={view} user={author} size="small" />
             <span>
-              <strong class="quiet-name">
-                <PersonLink view={view} user={author} />
-              </strong>{' '}
-              opened this <Time at={issue.created_at} />
-              {issue.task_count > 0 && ` · ${issue.task_completed_count} of ${issue.task_count} tasks done`}
+              <Phrase
+                text="{strong} opened this {time}"
+                strong={
+                  <strong class="quiet-name">
+                    <PersonLink view={view} user={author} />
+                  </strong>
+                }
+                time={<Time at={issue.created_at} />}
+              />
+              {issue.task_count > 0 &&
+                ` · ${t('{taskCompletedCount} of {taskCount} tasks done', { taskCompletedCount: issue.task_completed_count, taskCount: issue.task_count })}`}
             </span>
           </div>
           <FormFaults view={view} />
@@ -120,10 +128,13 @@ export const issuePage = page({
               {!html && reactions}
               <LinkedIssues view={view} subject={subject} linked={linked} mayLink={reader !== null && subject.may('manage_issue')} />
               <RelatedRequests view={view} subject={subject} related={related.items} mayCreate={reader !== null && mayBranch(subject)} />
-              <h2>Activity</h2>
+              <h2>{t('Activity')}</h2>
               {!reader && (
                 <p class="empty">
-                  <a href={`${view.links.prefix}/users/sign_in?${new URLSearchParams({ return_to: at })}`}>Sign in</a> to read and to take part.
+                  <Phrase
+                    text="{link} to read and to take part."
+                    link={<a href={`${view.links.prefix}/users/sign_in?${new URLSearchParams({ return_to: at })}`}>{t('Sign in')}</a>}
+                  />
                 </p>
               )}
               <Discussions
@@ -138,7 +149,7 @@ export const issuePage = page({
                   at={at}
                   project={subject}
                   discussions={discussions}
-                  hint="Markdown; lines such as /close or /assign me are carried out."
+                  hint={t('Markdown; lines such as /close or /assign me are carried out.')}
                 />
               )}
               {mayUpdate && (
@@ -146,7 +157,7 @@ export const issuePage = page({
                   view={view}
                   action={at}
                   method="PUT"
-                  label={issue.state === 'opened' ? 'Close issue' : 'Reopen issue'}
+                  label={issue.state === 'opened' ? t('Close issue') : t('Reopen issue')}
                   fields={{ [fieldsOf(view, texts).issue.state_event.name]: issue.state === 'opened' ? 'close' : 'reopen' }}
                 />
               )}
@@ -155,7 +166,7 @@ export const issuePage = page({
               <Attributes view={view} subject={subject} record={record} choices={choices} mayUpdate={mayUpdate} />
               <TimeTracking view={view} at={at} times={subject.issue} mayUpdate={mayUpdate} />
               <section>
-                <h2>Participants</h2>
+                <h2>{t('Participants')}</h2>
                 <p class="people">
                   {participants.items.map((user) => (
                     <a key={user.id} href={`${view.links.prefix}/${inUrl(user.username)}`} title={user.name}>
@@ -163,7 +174,12 @@ export const issuePage = page({
                       <span class="hidden">{user.name}</span>
                     </a>
                   ))}
-                  {participants.total > MAX_SHOWN && <span class="dim"> and {participants.total - MAX_SHOWN} more</span>}
+                  {participants.total > MAX_SHOWN && (
+                    <span class="dim">
+                      {' '}
+                      <Phrase text="and {count} more" count={participants.total - MAX_SHOWN} />
+                    </span>
+                  )}
                 </p>
               </section>
               {reader && (
@@ -171,10 +187,10 @@ export const issuePage = page({
                   <ActionButton
                     view={view}
                     action={`${at}/toggle_subscription`}
-                    label={record.subscribed ? 'Unsubscribe' : 'Subscribe'}
+                    label={record.subscribed ? t('Unsubscribe') : t('Subscribe')}
                     fields={{ subscribed: String(!record.subscribed) }}
                   />
-                  <ActionButton view={view} action={`${at}/todo`} label="Add a to-do" />
+                  <ActionButton view={view} action={`${at}/todo`} label={t('Add a to-do')} />
                 </div>
               )}
               {reader && <MoreActions view={view} subject={subject} mayUpdate={mayUpdate} />}

@@ -8,6 +8,8 @@ import { getJob } from '../../../../services/ci/jobs.js'
 import { sizeText } from '../../../components/facts.js'
 import { Icon } from '../../../components/icon.js'
 import { Row, Rows } from '../../../components/list.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { Download, page } from '../../../page.js'
 import { ciAddress } from './shared.js'
@@ -43,16 +45,16 @@ const browse = (at: 'P/-/jobs/:job_id/artifacts/browse' | 'P/-/jobs/:job_id/arti
       const parts = path === '' ? [] : path.split('/').slice(0, folder.isFile ? -1 : undefined)
       const below = (name: string) => encoded([...parts, name].join('/'))
       return {
-        title: `Artifacts of ${job.status.name} · ${fullPathOf(subject.project)}`,
+        title: `${t('Artifacts of {name}', { name: job.status.name })} · ${fullPathOf(subject.project)}`,
         body: (
           <ProjectLayout view={view} subject={subject} tab="ci">
             <div class="heading">
               <h1>
-                Artifacts of <a href={home}>{job.status.name}</a>
+                <Phrase text="Artifacts of {link}" link={<a href={home}>{job.status.name}</a>} />
               </h1>
               <div class="toolbar">
                 <a class="button" href={`${home}/artifacts/download`}>
-                  Download all
+                  {t('Download all')}
                 </a>
               </div>
             </div>
@@ -67,7 +69,7 @@ const browse = (at: 'P/-/jobs/:job_id/artifacts/browse' | 'P/-/jobs/:job_id/arti
                 </>
               ))}
             </p>
-            <Rows empty="This folder is empty.">
+            <Rows empty={t('This folder is empty.')}>
               {folder.entries.map(({ name, size }) => (
                 <Row key={name} actions={size !== null && <span class="dim">{sizeText(size)}</span>}>
                   <span class="wrap">
@@ -77,7 +79,7 @@ const browse = (at: 'P/-/jobs/:job_id/artifacts/browse' | 'P/-/jobs/:job_id/arti
                 </Row>
               ))}
             </Rows>
-            {folder.isCut && <p class="note">There is more than is shown here: download the archive.</p>}
+            {folder.isCut && <p class="note">{t('There is more than is shown here: download the archive.')}</p>}
           </ProjectLayout>
         ),
       }

@@ -4,6 +4,8 @@ import { configurationPath } from '../../../../services/ci/includes.js'
 import { lintOfProject } from '../../../../services/ci/lint.js'
 import { getFile } from '../../../../services/repository/files.js'
 import { ConfigurationCheck } from '../../../components/ci/check.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { type ProjectLinks, projectLinks } from '../../../links.js'
 import { page, Redirect } from '../../../page.js'
@@ -25,13 +27,13 @@ export const configurationPage = page({
     const isThere = (await nullOnFailure(getFile(ctx, subject, path, branch))) !== null
     const record = isThere ? await lintOfProject(ctx, caller, subject, { include_jobs: true }) : null
     return {
-      title: `CI configuration · ${fullPathOf(subject.project)}`,
+      title: `${t('CI configuration')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="ci"
-          heading="CI configuration"
+          heading={t('CI configuration')}
           tools={
             <>
               {isThere && (
@@ -41,7 +43,7 @@ export const configurationPage = page({
               )}
               {subject.can('push_code') && (
                 <a class="button primary" href={editorOf(subject, links, isThere)}>
-                  {isThere ? 'Edit' : `Create ${path}`}
+                  {isThere ? t('Edit') : t('Create {path}', { path })}
                 </a>
               )}
             </>
@@ -49,19 +51,19 @@ export const configurationPage = page({
         >
           {record ? (
             <>
-              <section class="box" aria-label="Check">
+              <section class="box" aria-label={t('Check')}>
                 <ConfigurationCheck record={record} />
               </section>
               {record.merged_yaml !== null && (
                 <details class="box">
-                  <summary class="head">With what it includes and extends</summary>
+                  <summary class="head">{t('With what it includes and extends')}</summary>
                   <pre class="note">{record.merged_yaml}</pre>
                 </details>
               )}
             </>
           ) : (
             <p class="empty">
-              There is no <code>{path}</code> on the default branch: pushes make no pipelines.
+              <Phrase text="There is no {path} on the default branch: pushes make no pipelines." path={<code>{path}</code>} />
             </p>
           )}
         </ProjectLayout>

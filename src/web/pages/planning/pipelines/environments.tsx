@@ -12,6 +12,7 @@ import { Badge, Pager, Row, Rows } from '../../../components/list.js'
 import { PersonLink } from '../../../components/people/person-link.js'
 import { SearchForm } from '../../../components/search.js'
 import { Time } from '../../../components/time.js'
+import { said, t } from '../../../language/language.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
 import { form, type PageView, page, Redirect } from '../../../page.js'
@@ -28,12 +29,14 @@ interface Props {
 }
 
 const StateBadge = ({ state }: Pick<Environment, 'state'>) =>
-  state === 'available' ? null : <Badge kind={state === 'stopping' ? 'waiting' : 'outline'}>{state}</Badge>
+  state === 'available' ? null : <Badge kind={state === 'stopping' ? 'waiting' : 'outline'}>{said(state)}</Badge>
 
 const Actions = ({ view, subject, environment, mayStop }: Props & { mayStop: boolean }) => (
   <>
     <AppLink environment={environment} class="button" />
-    {mayStop && <ActionButton view={view} action={ciAddress(subject, `environments/${environment.id}/stop`)} label="Stop" what={environment.name} />}
+    {mayStop && (
+      <ActionButton view={view} action={ciAddress(subject, `environments/${environment.id}/stop`)} label={t('Stop')} what={environment.name} />
+    )}
   </>
 )
 
@@ -73,7 +76,7 @@ export const environmentsPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const tools = (
       <>
-        <nav class="group" aria-label="State of environments">
+        <nav class="group" aria-label={t('State of environments')}>
           {[undefined, ...STATES].map((state) => (
             <a
               key={state}
@@ -81,25 +84,25 @@ export const environmentsPage = page({
               href={`${links.page('environments')}?${new URLSearchParams({ ...(state && { scope: state }), ...(search && { search }) })}`}
               {...(state === scope && { 'aria-current': 'page' })}
             >
-              {state ? state.charAt(0).toUpperCase() + state.slice(1) : 'All'}
+              {state ? state.charAt(0).toUpperCase() + state.slice(1) : t('All')}
             </a>
           ))}
         </nav>
         <a class="button" href={links.page('pipelines')}>
-          Pipelines
+          {t('Pipelines')}
         </a>
       </>
     )
     return {
-      title: `Environments · ${fullPathOf(subject.project)}`,
+      title: `${t('Environments')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="ci" heading="Environments" tools={tools}>
-          <SearchForm action={links.page('environments')} label="Name" name="search" value={search} hidden={scope ? { scope } : {}} />
+        <ProjectLayout view={view} subject={subject} tab="ci" heading={t('Environments')} tools={tools}>
+          <SearchForm action={links.page('environments')} label={t('Name')} name="search" value={search} hidden={scope ? { scope } : {}} />
           <Rows
             empty={
               search || scope
-                ? 'There are no such environments.'
-                : 'There is no environment yet: a job with environment makes one, and so does a program that reports deployments.'
+                ? t('There are no such environments.')
+                : t('There is no environment yet: a job with environment makes one, and so does a program that reports deployments.')
             }
           >
             {items.map((environment) => {
@@ -113,9 +116,9 @@ export const environmentsPage = page({
                     <a href={links.page(`environments/${environment.id}`)}>
                       <strong>{environment.name}</strong>
                     </a>{' '}
-                    {environment.tier !== 'other' && <Badge kind="outline">{environment.tier}</Badge>} <StateBadge state={environment.state} />
+                    {environment.tier !== 'other' && <Badge kind="outline">{said(environment.tier)}</Badge>} <StateBadge state={environment.state} />
                   </span>
-                  {record ? <Deployed view={view} subject={subject} record={record} /> : <span class="dim">Nothing was deployed yet.</span>}
+                  {record ? <Deployed view={view} subject={subject} record={record} /> : <span class="dim">{t('Nothing was deployed yet.')}</span>}
                 </Row>
               )
             })}
@@ -150,14 +153,14 @@ export const environmentPage = page({
           </div>
           <Facts
             facts={[
-              ['Tier', environment.tier],
-              ['Slug', environment.slug],
-              ['Stops', environment.auto_stop_at && <Time at={environment.auto_stop_at} />],
-              ['Created', <Time key="created" at={environment.created_at} />],
+              [t('Tier'), environment.tier],
+              [t('Slug'), environment.slug],
+              [t('Stops'), environment.auto_stop_at && <Time at={environment.auto_stop_at} />],
+              [t('Created'), <Time key="created" at={environment.created_at} />],
             ]}
           />
-          <h2>Deployments</h2>
-          <Rows empty="Nothing was deployed yet.">
+          <h2>{t('Deployments')}</h2>
+          <Rows empty={t('Nothing was deployed yet.')}>
             {items.map((record) => (
               <Row key={record.deployment.id} actions={<PipelineBadge state={record.deployment.status} />}>
                 <strong>#{record.deployment.iid}</strong>
@@ -178,7 +181,7 @@ export const environmentStop = form({
   input: z.object({ environment_id: rowId() }),
   async submit({ ctx, subject, caller, input }) {
     const { state } = await stopEnvironment(ctx, subject, caller, input.environment_id)
-    const notice = state === 'stopping' ? 'The job that stops the environment is started.' : 'The environment is stopped.'
+    const notice = state === 'stopping' ? t('The job that stops the environment is started.') : t('The environment is stopped.')
     return new Redirect(ciAddress(subject, 'environments'), { notice })
   },
 })

@@ -10,6 +10,8 @@ import { Pager } from '../../../components/list.js'
 import { Prose } from '../../../components/markup.js'
 import { renderText } from '../../../components/render-text.js'
 import { SearchForm } from '../../../components/search.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../../links.js'
 import { page, Redirect } from '../../../page.js'
@@ -41,7 +43,7 @@ export const pipelinesPage = page({
     const [stages, requests] = await Promise.all([stagesOf(ctx, subject, ids), requestsOfPipelines(ctx, caller, ids)])
     const links = projectLinks(view, fullPathOf(subject.project))
     const scopes = (
-      <nav class="group" aria-label="Kind of pipelines">
+      <nav class="group" aria-label={t('Kind of pipelines')}>
         {[undefined, ...SCOPES].map((scope) => (
           <a
             key={scope}
@@ -49,41 +51,41 @@ export const pipelinesPage = page({
             href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }), ...(input.sha && { sha: input.sha }) })}`}
             {...(scope === input.scope && { 'aria-current': 'page' })}
           >
-            {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : 'All'}
+            {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : t('All')}
           </a>
         ))}
       </nav>
     )
     return {
-      title: `Pipelines · ${fullPathOf(subject.project)}`,
+      title: `${t('Pipelines')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="ci"
-          heading="Pipelines"
+          heading={t('Pipelines')}
           tools={
             <>
               {scopes}
               {subject.can('download_code') && (
                 <a class="button" href={links.page('ci/lint')}>
-                  Configuration
+                  {t('Configuration')}
                 </a>
               )}
               <a class="button" href={links.page('environments')}>
-                Environments
+                {t('Environments')}
               </a>
               <a class="button" href={links.page('pipeline_schedules')}>
-                Schedules
+                {t('Schedules')}
               </a>
               {subject.can('read_feature_flag') && (
                 <a class="button" href={links.page('feature_flags')}>
-                  Feature flags
+                  {t('Feature flags')}
                 </a>
               )}
               {subject.can('create_pipeline') && (
                 <a class="button primary" href={links.page('pipelines/new')}>
-                  Run pipeline
+                  {t('Run pipeline')}
                 </a>
               )}
             </>
@@ -92,17 +94,21 @@ export const pipelinesPage = page({
           {runners && <Prose html={runners} />}
           <SearchForm
             action={links.page('pipelines')}
-            label="Branch or tag"
+            label={t('Branch or tag')}
             name="ref"
             value={input.ref}
             hidden={{ ...(input.scope && { scope: input.scope }), ...(input.sha && { sha: input.sha }) }}
           />
           {input.sha && (
             <p>
-              Of the commit{' '}
-              <a href={links.commit(input.sha)}>
-                <code>{shortId(input.sha)}</code>
-              </a>
+              <Phrase
+                text="Of the commit {link}"
+                link={
+                  <a href={links.commit(input.sha)}>
+                    <code>{shortId(input.sha)}</code>
+                  </a>
+                }
+              />
             </p>
           )}
           <PipelineRows
@@ -113,8 +119,8 @@ export const pipelinesPage = page({
             requests={requests}
             empty={
               input.ref || input.scope || input.sha
-                ? 'There are no such pipelines.'
-                : 'There is no pipeline yet: a push with a .gitlab-ci.yml makes one, and so does a status that a CI server posts.'
+                ? t('There are no such pipelines.')
+                : t('There is no pipeline yet: a push with a .gitlab-ci.yml makes one, and so does a status that a CI server posts.')
             }
           />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />

@@ -5,6 +5,7 @@ import { opt, orDefault, str } from '../../../../http/params.js'
 import { runPipeline } from '../../../../services/ci/create.js'
 import { Field, FormFaults, FormTag, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { form, page, Redirect } from '../../../page.js'
 import { ciAddress, VariableLines, variableLines } from './shared.js'
@@ -25,18 +26,18 @@ export const newPipelinePage = page({
   async show({ subject, input, view }) {
     const f = fieldsOf(view, newPipeline).pipeline
     return {
-      title: `Run pipeline · ${fullPathOf(subject.project)}`,
+      title: `${t('Run pipeline')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
-          <h1>Run pipeline</h1>
+          <h1>{t('Run pipeline')}</h1>
           <FormTag view={view} action={ciAddress(subject, 'pipelines')} once>
             <FormFaults view={view} />
-            <Field {...f.ref} label="Branch or tag" value={input.ref ?? subject.project.default_branch} />
+            <Field {...f.ref} label={t('Branch or tag')} value={input.ref ?? subject.project.default_branch} />
             <VariableLines
               fields={f.variables}
-              hint="They count above those of the project, for this pipeline alone. Without a key a line is left out."
+              hint={t('They count above those of the project, for this pipeline alone. Without a key a line is left out.')}
             />
-            <Submit label="Run pipeline" />
+            <Submit label={t('Run pipeline')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -52,6 +53,6 @@ export const newPipelineForm = form({
   async submit({ ctx, subject, caller, input: { pipeline } }) {
     const variables = pipeline.variables.filter(({ key }) => key !== '')
     const id = await runPipeline(ctx, caller, subject, { ref: pipeline.ref, variables, source: 'web' })
-    return new Redirect(ciAddress(subject, `pipelines/${id}`), { notice: 'The pipeline is made.' })
+    return new Redirect(ciAddress(subject, `pipelines/${id}`), { notice: t('The pipeline is made.') })
   },
 })

@@ -29,6 +29,8 @@ import { Badge, Row, Rows } from '../../../components/list.js'
 import { PersonLink } from '../../../components/people/person-link.js'
 import { Time } from '../../../components/time.js'
 import { type Fields, fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
 import { form, type PageView, page, Redirect } from '../../../page.js'
@@ -60,10 +62,11 @@ const content = { value: orDefault(variableValue, ''), variable_type: orDefault(
 const newVariable = z.object({ variable: z.object({ key: orDefault(documented.filled(), ''), ...content }) })
 const changedVariable = z.object({ variable: z.object(content) })
 const byKey = byId.extend({ key: z.string() })
-const TYPES = [
-  { value: 'env_var', label: 'Text' },
-  { value: 'file', label: 'File: the variable is its path' },
-] as const
+const types = () =>
+  [
+    { value: 'env_var', label: t('Text') },
+    { value: 'file', label: t('File: the variable is its path') },
+  ] as const
 
 const listAddress = (subject: ProjectSubject) => ciAddress(subject, 'pipeline_schedules')
 const addressOf = (subject: ProjectSubject, id: number, more = '') => `${listAddress(subject)}/${id}${more}`
@@ -89,39 +92,47 @@ function ScheduleRow({ view, subject, reader, record: { schedule, owner }, last,
     <Row
       actions={
         <>
-          {mayPlay && <ActionButton {...act} action={addressOf(subject, id, '/play')} label="Run now" />}
+          {mayPlay && <ActionButton {...act} action={addressOf(subject, id, '/play')} label={t('Run now')} />}
           {isAdmin && schedule.owner_id !== reader.user.id && (
-            <ActionButton {...act} action={addressOf(subject, id, '/take_ownership')} label="Take ownership" />
+            <ActionButton {...act} action={addressOf(subject, id, '/take_ownership')} label={t('Take ownership')} />
           )}
           {mayEdit(subject, reader, schedule) && (
-            <a class="button" href={edit} aria-label={`Edit ${description}`}>
-              Edit
+            <a class="button" href={edit} aria-label={t('Edit {description}', { description })}>
+              {t('Edit')}
             </a>
           )}
-          {isAdmin && <ActionButton {...act} action={addressOf(subject, id)} method="DELETE" label="Delete" class="danger" />}
+          {isAdmin && <ActionButton {...act} action={addressOf(subject, id)} method="DELETE" label={t('Delete')} class="danger" />}
         </>
       }
     >
       <span class="wrap">
-        <strong>{description}</strong> {!active && <Badge>inactive</Badge>}
+        <strong>{description}</strong> {!active && <Badge>{t('inactive')}</Badge>}
       </span>
       <span class="dim wrap">
         {ref} · <code>{cron}</code> {cron_timezone}
         {active && (
           <>
-            {' '}
-            · next run <Time at={next_run_at} />
+            {' · '}
+            <Phrase text="next run {time}" time={<Time at={next_run_at} />} />
           </>
         )}{' '}
-        · {owner ? <PersonLink view={view} user={owner} /> : 'no owner'}
+        · {owner ? <PersonLink view={view} user={owner} /> : t('no owner')}
       </span>
       {last && (
         <span class="dim">
-          Last pipeline <a href={projectLinks(view, fullPathOf(subject.project)).page(`pipelines/${last.id}`)}>#{last.id}</a>{' '}
-          <PipelineBadge state={last.status} /> <Time at={last.created_at} />
+          <Phrase
+            text="Last pipeline {link} {pipelineBadge} {time}"
+            link={<a href={projectLinks(view, fullPathOf(subject.project)).page(`pipelines/${last.id}`)}>#{last.id}</a>}
+            pipelineBadge={<PipelineBadge state={last.status} />}
+            time={<Time at={last.created_at} />}
+          />
         </span>
       )}
-      {last_fault !== null && <span class="fault wrap">Made no pipeline the last time: {last_fault}</span>}
+      {last_fault !== null && (
+        <span class="fault wrap">
+          <Phrase text="Made no pipeline the last time: {lastFault}" lastFault={last_fault} />
+        </span>
+      )}
     </Row>
   )
 }
@@ -144,7 +155,7 @@ export const schedulesPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const tools = (
       <>
-        <nav class="group" aria-label="State of schedules">
+        <nav class="group" aria-label={t('State of schedules')}>
           {[undefined, ...STATES].map((state) => (
             <a
               key={state}
@@ -152,25 +163,25 @@ export const schedulesPage = page({
               href={`${links.page('pipeline_schedules')}${state ? `?scope=${state}` : ''}`}
               {...(state === scope && { 'aria-current': 'page' })}
             >
-              {state ? state.charAt(0).toUpperCase() + state.slice(1) : 'All'}
+              {state ? state.charAt(0).toUpperCase() + state.slice(1) : t('All')}
             </a>
           ))}
         </nav>
         <a class="button" href={links.page('pipelines')}>
-          Pipelines
+          {t('Pipelines')}
         </a>
         {subject.can('create_pipeline') && (
           <a class="button primary" href={links.page('pipeline_schedules/new')}>
-            New schedule
+            {t('New schedule')}
           </a>
         )}
       </>
     )
     return {
-      title: `Schedules · ${fullPathOf(subject.project)}`,
+      title: `${t('Schedules')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="ci" heading="Schedules" tools={tools}>
-          <Rows empty={scope ? 'There are no such schedules.' : 'There is no schedule yet: one makes pipelines at times that you choose.'}>
+        <ProjectLayout view={view} subject={subject} tab="ci" heading={t('Schedules')} tools={tools}>
+          <Rows empty={scope ? t('There are no such schedules.') : t('There is no schedule yet: one makes pipelines at times that you choose.')}>
             {items.map((record) => (
               <ScheduleRow
                 key={record.schedule.id}
@@ -193,30 +204,35 @@ type Attributes = z.output<typeof attributes>
 
 const AttributeFields = ({ fields: f, values }: { fields: Fields<Attributes>; values: Attributes }) => (
   <>
-    <Field {...f.description} label="Description" value={values.description} />
-    <Field {...f.ref} label="Branch or tag" value={values.ref} />
+    <Field {...f.description} label={t('Description')} value={values.description} />
+    <Field {...f.ref} label={t('Branch or tag')} value={values.ref} />
     <Field
       {...f.cron}
-      label="When"
+      label={t('When')}
       hint={
-        <>
-          Minute, hour, day of the month, month and day of the week: <code>0 4 * * *</code> is each day at 4:00, <code>30 9 * * 1-5</code> from Monday
-          to Friday at 9:30. Or <code>@hourly</code>, <code>@daily</code>, <code>@weekly</code>, <code>@monthly</code>.
-        </>
+        <Phrase
+          text="Minute, hour, day of the month, month and day of the week: {code} is each day at 4:00, {code2} from Monday to Friday at 9:30. Or {code3}, {code4}, {code5}, {code6}."
+          code={<code>0 4 * * *</code>}
+          code2={<code>30 9 * * 1-5</code>}
+          code3={<code>@hourly</code>}
+          code4={<code>@daily</code>}
+          code5={<code>@weekly</code>}
+          code6={<code>@monthly</code>}
+        />
       }
       value={values.cron}
       autocomplete="off"
     />
     <Field
       {...f.cron_timezone}
-      label="Time zone"
-      hint="A name of the IANA database, such as America/New_York."
+      label={t('Time zone')}
+      hint={t('A name of the IANA database, such as America/New_York.')}
       value={values.cron_timezone}
       list="zones"
       autocomplete="off"
     />
     <DataList id="zones" values={['UTC', ...Intl.supportedValuesOf('timeZone')]} />
-    <Checkbox {...f.active} label="Active" checked={values.active} />
+    <Checkbox {...f.active} label={t('Active')} checked={values.active} />
   </>
 )
 
@@ -228,19 +244,19 @@ export const newSchedulePage = page({
     const f = fieldsOf(view, newSchedule).schedule
     const values = { description: '', ref: subject.project.default_branch ?? '', cron: '', cron_timezone: 'UTC', active: true }
     return {
-      title: `New schedule · ${fullPathOf(subject.project)}`,
+      title: `${t('New schedule')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
-          <h1>New schedule</h1>
-          <p>Its pipelines are made as you, with the rights that you have then.</p>
+          <h1>{t('New schedule')}</h1>
+          <p>{t('Its pipelines are made as you, with the rights that you have then.')}</p>
           <FormTag view={view} action={listAddress(subject)} once>
             <FormFaults view={view} />
             <AttributeFields fields={f} values={values} />
             <VariableLines
               fields={f.variables}
-              hint="They count above those of the project, for pipelines of this schedule. Without a key a line is left out."
+              hint={t('They count above those of the project, for pipelines of this schedule. Without a key a line is left out.')}
             />
-            <Submit label="Create schedule" />
+            <Submit label={t('Create schedule')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -257,7 +273,7 @@ export const scheduleCreation = form({
     const { variables, ...given } = input.schedule
     const lines = variables.filter(({ key }) => key !== '').map((line) => ({ ...line, file: false }))
     await createSchedule(ctx, caller, subject, given, lines)
-    return new Redirect(listAddress(subject), { notice: 'The schedule is created.' })
+    return new Redirect(listAddress(subject), { notice: t('The schedule is created.') })
   },
 })
 
@@ -265,15 +281,15 @@ const VariableRow = ({ view, at, variable: { key, file } }: { view: PageView; at
   <Row
     actions={
       <>
-        <a class="button" href={`${view.links.prefix}${at}/${key}`} aria-label={`Show ${key}`}>
-          Show
+        <a class="button" href={`${view.links.prefix}${at}/${key}`} aria-label={t('Show {key}', { key })}>
+          {t('Show')}
         </a>
-        <ActionButton view={view} action={`${at}/${key}`} method="DELETE" label="Delete" what={key} class="danger" />
+        <ActionButton view={view} action={`${at}/${key}`} method="DELETE" label={t('Delete')} what={key} class="danger" />
       </>
     }
   >
     <span class="wrap">
-      <code>{key}</code> {file && <Badge>file</Badge>}
+      <code>{key}</code> {file && <Badge>{t('file')}</Badge>}
     </span>
   </Row>
 )
@@ -291,25 +307,25 @@ export const editSchedulePage = page({
       title: `${schedule.description} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
-          <h1>Edit schedule</h1>
+          <h1>{t('Edit schedule')}</h1>
           <FormTag view={view} action={addressOf(subject, schedule.id)} method="PUT">
             <FormFaults view={view} />
             <AttributeFields fields={fieldsOf(view, changedSchedule).schedule} values={schedule} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
-          <h2>Variables</h2>
-          <p>Its pipelines get these; they count above those of the project. They are stored encrypted.</p>
-          <Rows empty="There are no variables.">
+          <h2>{t('Variables')}</h2>
+          <p>{t('Its pipelines get these; they count above those of the project. They are stored encrypted.')}</p>
+          <Rows empty={t('There are no variables.')}>
             {(variables ?? []).map((variable) => (
               <VariableRow key={variable.key} view={view} at={at} variable={variable} />
             ))}
           </Rows>
-          <h2>New variable</h2>
+          <h2>{t('New variable')}</h2>
           <FormTag view={view} action={at}>
-            <Field {...f.key} label="Key" hint="Letters, digits and _." autocomplete="off" />
-            <TextField {...f.value} label="Value" rows={3} class="code" spellcheck={false} />
-            <SelectField {...f.variable_type} label="Type" value="env_var" choices={TYPES} />
-            <Submit label="Add variable" />
+            <Field {...f.key} label={t('Key')} hint={t('Letters, digits and _.')} autocomplete="off" />
+            <TextField {...f.value} label={t('Value')} rows={3} class="code" spellcheck={false} />
+            <SelectField {...f.variable_type} label={t('Type')} value="env_var" choices={types()} />
+            <Submit label={t('Add variable')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -333,14 +349,17 @@ export const scheduleVariablePage = page({
         <ProjectLayout view={view} subject={subject} tab="ci">
           <h1>{key}</h1>
           <p>
-            Of the schedule <a href={`${view.links.prefix}${addressOf(subject, id, '/edit')}`}>{schedule.description}</a>
+            <Phrase
+              text="Of the schedule {link}"
+              link={<a href={`${view.links.prefix}${addressOf(subject, id, '/edit')}`}>{schedule.description}</a>}
+            />
           </p>
           <FormTag view={view} action={addressOf(subject, id, `/variables/${key}`)} method="PUT">
             <FormFaults view={view} />
-            {value === null && <p class="flash alert">The value cannot be decrypted. Set it again.</p>}
-            <TextField {...f.value} label="Value" value={value} rows={6} class="code" spellcheck={false} />
-            <SelectField {...f.variable_type} label="Type" value={file ? 'file' : 'env_var'} choices={TYPES} />
-            <Submit label="Save changes" />
+            {value === null && <p class="flash alert">{t('The value cannot be decrypted. Set it again.')}</p>}
+            <TextField {...f.value} label={t('Value')} value={value} rows={6} class="code" spellcheck={false} />
+            <SelectField {...f.variable_type} label={t('Type')} value={file ? 'file' : 'env_var'} choices={types()} />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -358,7 +377,7 @@ export const scheduleForms = [
     on: editSchedulePage,
     async submit({ ctx, caller, subject, input }) {
       await updateSchedule(ctx, caller, subject, input.schedule_id, input.schedule)
-      return new Redirect(listAddress(subject), { notice: 'The changes are saved.' })
+      return new Redirect(listAddress(subject), { notice: t('The changes are saved.') })
     },
   }),
   form({
@@ -368,7 +387,7 @@ export const scheduleForms = [
     input: byId,
     async submit({ ctx, caller, subject, input }) {
       await deleteSchedule(ctx, caller, subject, input.schedule_id)
-      return new Redirect(listAddress(subject), { notice: 'The schedule is deleted; its pipelines stay.' })
+      return new Redirect(listAddress(subject), { notice: t('The schedule is deleted; its pipelines stay.') })
     },
   }),
   form({
@@ -377,7 +396,7 @@ export const scheduleForms = [
     input: byId,
     async submit({ ctx, caller, subject, input }) {
       await playSchedule(ctx, caller, subject, input.schedule_id)
-      return new Redirect(listAddress(subject), { notice: 'The schedule runs: its pipeline is made in a moment.' })
+      return new Redirect(listAddress(subject), { notice: t('The schedule runs: its pipeline is made in a moment.') })
     },
   }),
   form({
@@ -386,7 +405,7 @@ export const scheduleForms = [
     input: byId,
     async submit({ ctx, caller, subject, input }) {
       await takeSchedule(ctx, caller, subject, input.schedule_id)
-      return new Redirect(listAddress(subject), { notice: 'The schedule is yours: its pipelines are made as you.' })
+      return new Redirect(listAddress(subject), { notice: t('The schedule is yours: its pipelines are made as you.') })
     },
   }),
   form({
@@ -397,7 +416,7 @@ export const scheduleForms = [
     async submit({ ctx, caller, subject, input: { schedule_id: id, variable } }) {
       const { variable_type, ...given } = variable
       await createScheduleVariable(ctx, caller, subject, id, { ...given, file: variable_type === 'file' })
-      return new Redirect(addressOf(subject, id, '/edit'), { notice: `The variable ${given.key} is added.` })
+      return new Redirect(addressOf(subject, id, '/edit'), { notice: t('The variable {key} is added.', { key: given.key }) })
     },
   }),
   form({
@@ -408,7 +427,7 @@ export const scheduleForms = [
     on: scheduleVariablePage,
     async submit({ ctx, caller, subject, input: { schedule_id: id, key, variable } }) {
       await updateScheduleVariable(ctx, caller, subject, id, { key, value: variable.value, file: variable.variable_type === 'file' })
-      return new Redirect(addressOf(subject, id, '/edit'), { notice: `The variable ${key} is changed.` })
+      return new Redirect(addressOf(subject, id, '/edit'), { notice: t('The variable {key} is changed.', { key }) })
     },
   }),
   form({
@@ -418,7 +437,7 @@ export const scheduleForms = [
     input: byKey,
     async submit({ ctx, caller, subject, input: { schedule_id: id, key } }) {
       await deleteScheduleVariable(ctx, caller, subject, id, key)
-      return new Redirect(addressOf(subject, id, '/edit'), { notice: `The variable ${key} is deleted.` })
+      return new Redirect(addressOf(subject, id, '/edit'), { notice: t('The variable {key} is deleted.', { key }) })
     },
   }),
 ]

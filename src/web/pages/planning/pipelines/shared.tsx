@@ -7,6 +7,7 @@ import type { JobRecord } from '../../../../services/ci/jobs.js'
 import { spanText } from '../../../components/ci/span.js'
 import { ActionButton, Field } from '../../../components/form.js'
 import type { Fields } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import { homeOfProject } from '../../../links.js'
 import type { PageView } from '../../../page.js'
 
@@ -17,7 +18,7 @@ export const ciAddress = (subject: Pick<ProjectSubject, 'project'>, page: string
 export const durationText = (from: Date | null, to: Date | null) =>
   from && to ? spanText(Math.max(0, Math.round((to.getTime() - from.getTime()) / 1000))) : ''
 
-const LABELS: Record<JobAction, string> = { play: 'Start', cancel: 'Cancel', retry: 'Retry', erase: 'Erase log and artifacts' }
+const labels = (): Record<JobAction, string> => ({ play: t('Start'), cancel: t('Cancel'), retry: t('Retry'), erase: t('Erase log and artifacts') })
 
 interface ActionsProps {
   view: PageView
@@ -42,7 +43,7 @@ export function JobActions({ view, subject, job, mayRun, inPipeline = false }: A
             key={action}
             view={view}
             action={ciAddress(subject, `jobs/${id}/${action}`)}
-            label={LABELS[action]}
+            label={labels()[action]}
             what={name}
             class={action === 'erase' ? 'danger' : ''}
             fields={inPipeline ? { back: 'pipeline' } : {}}
@@ -63,12 +64,12 @@ type Line = z.output<typeof variableLines>[number]
 
 export const VariableLines = ({ fields, hint }: { fields: (place: number) => Fields<Line>; hint: string }) => (
   <fieldset>
-    <legend>Variables</legend>
+    <legend>{t('Variables')}</legend>
     <p class="hint">{hint}</p>
     {Array.from({ length: ROWS }, (_, i) => (
       <div class="key-value" key={i}>
-        <Field {...fields(i).key} label={`Key ${i + 1}`} autocomplete="off" />
-        <Field {...fields(i).value} label={`Value ${i + 1}`} autocomplete="off" />
+        <Field {...fields(i).key} label={t('Key {i}', { i: i + 1 })} autocomplete="off" />
+        <Field {...fields(i).value} label={t('Value {i}', { i: i + 1 })} autocomplete="off" />
       </div>
     ))}
   </fieldset>

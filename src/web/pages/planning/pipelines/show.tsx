@@ -15,6 +15,8 @@ import { ActionButton } from '../../../components/form.js'
 import { Row, Rows } from '../../../components/list.js'
 import { PersonLink } from '../../../components/people/person-link.js'
 import { Time } from '../../../components/time.js'
+import { said, t, text } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
 import { form, type PageView, page, Redirect } from '../../../page.js'
@@ -54,26 +56,30 @@ interface JobProps {
 
 const pipelineAddress = (view: PageView, { pipeline, fullPath }: LinkedPipeline) => `${projectLinks(view, fullPath).page(`pipelines/${pipeline.id}`)}`
 
-const VERBS: Record<NonNullable<BuildFacts['environment']>['action'], string> = {
-  start: 'deploys to',
-  stop: 'stops',
-  prepare: 'prepares',
-  verify: 'verifies',
-  access: 'uses',
-}
+const VERBS = {
+  start: text('deploys to'),
+  stop: text('stops'),
+  prepare: text('prepares'),
+  verify: text('verifies'),
+  access: text('uses'),
+} as const satisfies Record<NonNullable<BuildFacts['environment']>['action'], string>
 
 /** What of a job is not its state: what it waits for, and where it deploys to. */
 const About = ({ build }: { build: BuildFacts }) => (
   <>
-    {build.needs && build.needs.length > 0 && <span class="dim">needs {build.needs.join(', ')}</span>}
+    {build.needs && build.needs.length > 0 && (
+      <span class="dim">
+        <Phrase text="needs {needs}" needs={build.needs.join(', ')} />
+      </span>
+    )}
     {build.environment && (
       <span class="dim">
-        {VERBS[build.environment.action]} {build.environment.name}
+        {t(VERBS[build.environment.action])} {build.environment.name}
       </span>
     )}
     {build.scheduled_at && (
       <span class="dim">
-        begins <Time at={build.scheduled_at} />
+        <Phrase text="begins {time}" time={<Time at={build.scheduled_at} />} />
       </span>
     )}
   </>
@@ -108,14 +114,14 @@ function JobRow({ view, subject, job, mayRun, downstream }: JobProps) {
       {downstream && (
         <span>
           <a href={pipelineAddress(view, downstream)}>
-            {downstream.pipeline.source === 'parent_pipeline' ? 'Child pipeline' : downstream.fullPath} #{downstream.pipeline.id}
+            {downstream.pipeline.source === 'parent_pipeline' ? t('Child pipeline') : downstream.fullPath} #{downstream.pipeline.id}
           </a>{' '}
           <PipelineIcon state={downstream.pipeline.status} of="" />
         </span>
       )}
       {build && <About build={build} />}
-      {status.failure_reason && <span class="dim">{status.failure_reason.replaceAll('_', ' ')}</span>}
-      {status.allow_failure && status.status === 'failed' && <span class="dim">may fail</span>}
+      {status.failure_reason && <span class="dim">{said(status.failure_reason.replaceAll('_', ' '))}</span>}
+      {status.allow_failure && status.status === 'failed' && <span class="dim">{t('may fail')}</span>}
       {status.description && <span>{status.description}</span>}
     </Row>
   )
@@ -158,50 +164,50 @@ function Pipeline({ view, subject, pipeline, jobs, total, mayRun, closed, upstre
     <section id="pipeline" {...(MOVES.includes(status) && { 'data-refresh': view.links.prefix + at, 'data-every': '5' })}>
       <div class="heading">
         <h1>
-          Pipeline #{id} <PipelineBadge state={status} />
+          <Phrase text="Pipeline #{id} {pipelineBadge}" id={id} pipelineBadge={<PipelineBadge state={status} />} />
         </h1>
         <div class="toolbar">
           {jobs.some(({ build }) => build?.artifacts.some(({ file_type }) => file_type === 'junit')) && (
             <a class="button" href={`${view.links.prefix}${at}/test_report`}>
-              Tests
+              {t('Tests')}
             </a>
           )}
-          {canRetry && <ActionButton view={view} action={`${at}/retry`} label="Retry failed jobs" />}
-          {canCancel && <ActionButton view={view} action={`${at}/cancel`} label="Cancel pipeline" />}
+          {canRetry && <ActionButton view={view} action={`${at}/retry`} label={t('Retry failed jobs')} />}
+          {canCancel && <ActionButton view={view} action={`${at}/cancel`} label={t('Cancel pipeline')} />}
         </div>
       </div>
       {pipeline.yaml_errors !== null && (
         <div class="flash alert">
-          <strong>The CI configuration has faults:</strong> <span class="message">{pipeline.yaml_errors}</span>
+          <strong>{t('The CI configuration has faults:')}</strong> <span class="message">{pipeline.yaml_errors}</span>
         </div>
       )}
       <Facts
         facts={[
-          ['Merge request', request && <RequestLink view={view} request={request} project={pipeline.project_id} />],
-          [pipeline.tag ? 'Tag' : 'Branch', request?.source_branch ?? pipeline.ref],
-          ['Commit', commitLink(pipeline.sha)],
-          ['Before', pipeline.before_sha && /[^0]/.test(pipeline.before_sha) ? commitLink(pipeline.before_sha) : null],
-          ['Made by', pipeline.source.replaceAll('_', ' ')],
+          [t('Merge request'), request && <RequestLink view={view} request={request} project={pipeline.project_id} />],
+          [pipeline.tag ? t('Tag') : t('Branch'), request?.source_branch ?? pipeline.ref],
+          [t('Commit'), commitLink(pipeline.sha)],
+          [t('Before'), pipeline.before_sha && /[^0]/.test(pipeline.before_sha) ? commitLink(pipeline.before_sha) : null],
+          [t('Made by'), pipeline.source.replaceAll('_', ' ')],
           [
-            'Triggered by',
+            t('Triggered by'),
             upstream && (
               <a href={pipelineAddress(view, upstream)}>
-                {upstream.fullPath === fullPathOf(subject.project) ? 'Pipeline' : upstream.fullPath} #{upstream.pipeline.id}
+                {upstream.fullPath === fullPathOf(subject.project) ? t('Pipeline') : upstream.fullPath} #{upstream.pipeline.id}
               </a>
             ),
           ],
-          ['For', pipeline.user && <PersonLink view={view} user={pipeline.user} />],
-          ['Created', <Time key="created" at={pipeline.created_at} />],
-          ['Duration', durationText(pipeline.started_at, pipeline.finished_at)],
-          ['Coverage', pipeline.coverage === null ? null : `${Math.round(pipeline.coverage * 100) / 100} %`],
+          [t('For'), pipeline.user && <PersonLink view={view} user={pipeline.user} />],
+          [t('Created'), <Time key="created" at={pipeline.created_at} />],
+          [t('Duration'), durationText(pipeline.started_at, pipeline.finished_at)],
+          [t('Coverage'), pipeline.coverage === null ? null : `${Math.round(pipeline.coverage * 100) / 100} %`],
         ]}
       />
       {jobs.length === 0 ? (
-        <p class="empty">This pipeline has no jobs.</p>
+        <p class="empty">{t('This pipeline has no jobs.')}</p>
       ) : (
         <div class="stages">
           {stagesOf(jobs).map((stage) => (
-            <section key={stage.index} aria-label={`Stage ${stage.name}`}>
+            <section key={stage.index} aria-label={t('Stage {name}', { name: stage.name })}>
               <h2>{stage.name}</h2>
               <PagePart>
                 <Rows empty="">
@@ -221,7 +227,11 @@ function Pipeline({ view, subject, pipeline, jobs, total, mayRun, closed, upstre
           ))}
         </div>
       )}
-      {total > jobs.length && <p class="dim">{total - jobs.length} more jobs are in the API.</p>}
+      {total > jobs.length && (
+        <p class="dim">
+          <Phrase text="{total} more jobs are in the API." total={total - jobs.length} />
+        </p>
+      )}
     </section>
   )
 }
@@ -244,7 +254,7 @@ export const pipelinePage = page({
       closedEnvironments(ctx, subject, caller),
     ])
     return {
-      title: `Pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
+      title: `${t('Pipeline #{id}', { id: pipeline.id })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
           <Pipeline
@@ -271,7 +281,7 @@ export const pipelineRetry = form({
   input: z.object({ pipeline_id: rowId() }),
   async submit({ ctx, subject, caller, input }) {
     await retryPipeline(ctx, subject, caller, input.pipeline_id)
-    return new Redirect(ciAddress(subject, `pipelines/${input.pipeline_id}`), { notice: 'The failed jobs are tried again.' })
+    return new Redirect(ciAddress(subject, `pipelines/${input.pipeline_id}`), { notice: t('The failed jobs are tried again.') })
   },
 })
 
@@ -281,6 +291,6 @@ export const pipelineCancel = form({
   input: z.object({ pipeline_id: rowId() }),
   async submit({ ctx, subject, input }) {
     await cancelPipeline(ctx, subject, input.pipeline_id)
-    return new Redirect(ciAddress(subject, `pipelines/${input.pipeline_id}`), { notice: 'The pipeline is canceled.' })
+    return new Redirect(ciAddress(subject, `pipelines/${input.pipeline_id}`), { notice: t('The pipeline is canceled.') })
   },
 })

@@ -5,6 +5,8 @@ import { countTests, type TestCase, type TestState } from '../../../../rules/ci/
 import { getPipeline } from '../../../../services/ci/pipelines.js'
 import { type TestSuite, testsOf } from '../../../../services/ci/reports/tests.js'
 import { Badge, Row, Rows } from '../../../components/list.js'
+import { t, text } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { page } from '../../../page.js'
 import { ciAddress } from './shared.js'
@@ -13,19 +15,22 @@ import { ciAddress } from './shared.js'
 const SHOWN_CASES = 500
 const ORDER: readonly TestState[] = ['failed', 'error', 'skipped', 'success']
 const KINDS = { failed: 'danger', error: 'danger', skipped: 'waiting', success: 'success' } as const
-const WORDS: Record<TestState, string> = { failed: 'failed', error: 'error', skipped: 'skipped', success: 'passed' }
+const WORDS = { failed: text('failed'), error: text('error'), skipped: text('skipped'), success: text('passed') } as const satisfies Record<
+  TestState,
+  string
+>
 
 const seconds = (time: number) => `${Math.round(time * 100) / 100} s`
 
 const Case = ({ test }: { test: TestCase }) => (
-  <Row actions={<Badge kind={KINDS[test.status]}>{WORDS[test.status]}</Badge>}>
+  <Row actions={<Badge kind={KINDS[test.status]}>{t(WORDS[test.status])}</Badge>}>
     <span class="wrap">
       <strong>{test.name}</strong> <span class="dim">{[test.classname, test.file].filter(Boolean).join(' · ')}</span>{' '}
       <span class="dim">{seconds(test.execution_time)}</span>
     </span>
     {test.system_output && (
       <details>
-        <summary>Output</summary>
+        <summary>{t('Output')}</summary>
         <pre class="code">{test.system_output}</pre>
       </details>
     )}
@@ -38,16 +43,31 @@ function Suite({ suite }: { suite: TestSuite }) {
   return (
     <section aria-label={suite.name}>
       <h2>{suite.name}</h2>
-      {suite.error !== null && <p class="flash alert">Its report cannot be read: {suite.error}</p>}
+      {suite.error !== null && (
+        <p class="flash alert">
+          <Phrase text="Its report cannot be read: {error}" error={suite.error} />
+        </p>
+      )}
       <p class="dim">
-        {counts.count} tests in {seconds(counts.time)}: {counts.success} passed, {counts.failed + counts.error} failed, {counts.skipped} skipped
+        <Phrase
+          text="{count} tests in {seconds}: {success} passed, {failed} failed, {skipped} skipped"
+          count={counts.count}
+          seconds={seconds(counts.time)}
+          success={counts.success}
+          failed={counts.failed + counts.error}
+          skipped={counts.skipped}
+        />
       </p>
-      <Rows empty="There are no tests.">
+      <Rows empty={t('There are no tests.')}>
         {cases.slice(0, SHOWN_CASES).map((test) => (
           <Case key={`${test.classname} ${test.name} ${test.file}`} test={test} />
         ))}
       </Rows>
-      {cases.length > SHOWN_CASES && <p class="note">{cases.length - SHOWN_CASES} more tests are not shown here.</p>}
+      {cases.length > SHOWN_CASES && (
+        <p class="note">
+          <Phrase text="{count} more tests are not shown here." count={cases.length - SHOWN_CASES} />
+        </p>
+      )}
     </section>
   )
 }
@@ -60,13 +80,20 @@ export const testsPage = page({
   async show({ ctx, subject, input, view }) {
     const [pipeline, suites] = await Promise.all([getPipeline(ctx, subject, input.pipeline_id), testsOf(ctx, subject, input.pipeline_id)])
     return {
-      title: `Tests of pipeline #${pipeline.id} · ${fullPathOf(subject.project)}`,
+      title: `${t('Tests of pipeline #{id}', { id: pipeline.id })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="ci">
           <h1>
-            Tests of <a href={view.links.prefix + ciAddress(subject, `pipelines/${pipeline.id}`)}>pipeline #{pipeline.id}</a>
+            <Phrase
+              text="Tests of {link}"
+              link={
+                <a href={view.links.prefix + ciAddress(subject, `pipelines/${pipeline.id}`)}>
+                  <Phrase text="pipeline #{id}" id={pipeline.id} />
+                </a>
+              }
+            />
           </h1>
-          {suites.length === 0 && <p class="empty">No job of this pipeline has sent a JUnit report.</p>}
+          {suites.length === 0 && <p class="empty">{t('No job of this pipeline has sent a JUnit report.')}</p>}
           {suites.map((suite) => (
             <Suite key={suite.job} suite={suite} />
           ))}
