@@ -5,6 +5,7 @@ import { rowId } from '../../../http/params.js'
 import { updateMergeRequest } from '../../../services/issuables/merge-requests/writing/update.js'
 import { sideChange } from '../../components/issuable/side.js'
 import { timeSpent, trackTime } from '../../components/issuable/time-tracking.js'
+import { t } from '../../language/language.js'
 import { form, Redirect } from '../../page.js'
 import { AT, addressOf } from './address.js'
 import { attributes } from './attributes.js'
@@ -20,7 +21,7 @@ export const requestAttributes = form({
   async submit({ ctx, caller, subject, input: { attribute, ...given } }) {
     if (!subject.can('manage_merge_request')) throw forbidden()
     await updateMergeRequest(ctx, caller, subject, await sideChange(ctx, attribute, given))
-    return new Redirect(addressOf(subject), { notice: 'Merge request updated.' })
+    return new Redirect(addressOf(subject), { notice: t('Merge request updated.') })
   },
 })
 
@@ -32,7 +33,7 @@ export const requestTime = form({
   async submit({ ctx, caller, subject, input }) {
     const { id, project_id } = subject.request
     await trackTime(ctx, caller, { type: 'MergeRequest', id, project_id }, input)
-    return new Redirect(addressOf(subject), { notice: 'Time tracking updated.' })
+    return new Redirect(addressOf(subject), { notice: t('Time tracking updated.') })
   },
 })
 
@@ -44,8 +45,8 @@ export const anotherReview = form({
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { reviewer_id } }) {
     if (!subject.can('manage_merge_request')) throw forbidden()
-    if (!subject.request.reviewer_ids.includes(reviewer_id)) throw conflict('There is no such reviewer')
+    if (!subject.request.reviewer_ids.includes(reviewer_id)) throw conflict(t('There is no such reviewer'))
     await updateMergeRequest(ctx, caller, subject, { review_again: [reviewer_id] })
-    return new Redirect(addressOf(subject), { notice: 'Another review is asked for.' })
+    return new Redirect(addressOf(subject), { notice: t('Another review is asked for.') })
   },
 })

@@ -7,6 +7,7 @@ import { LabelsFields, MilestoneFields, PeopleFields, SidePart, sideFields } fro
 import { TimeTracking } from '../../components/issuable/time-tracking.js'
 import { PersonLines } from '../../components/people/person-link.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
@@ -29,21 +30,21 @@ export function Attributes({ view, subject, record, labels, choices, ...reviewin
   const f = fieldsOf(view, attributes)
   const part = { view, attribute: f.attribute, action: choices ? `${at}/attributes` : null }
   const of = choices && { view, fields: f, choices }
-  const none = <span class="dim">none</span>
+  const none = <span class="dim">{t('none')}</span>
   return (
     <>
-      <SidePart {...part} name="reviewer" title="Reviewers" fields={of && <PeopleFields {...of} legend="Reviewers" people={reviewers} />}>
+      <SidePart {...part} name="reviewer" title={t('Reviewers')} fields={of && <PeopleFields {...of} legend={t('Reviewers')} people={reviewers} />}>
         <Reviewers view={view} {...reviewing} at={choices && at} />
       </SidePart>
-      <SidePart {...part} name="assignee" title="Assignees" fields={of && <PeopleFields {...of} legend="Assignees" people={assignees} />}>
+      <SidePart {...part} name="assignee" title={t('Assignees')} fields={of && <PeopleFields {...of} legend={t('Assignees')} people={assignees} />}>
         <PersonLines view={view} people={assignees} />
       </SidePart>
-      <SidePart {...part} name="labels" title="Labels" fields={of && <LabelsFields {...of} names={record.labels} />}>
+      <SidePart {...part} name="labels" title={t('Labels')} fields={of && <LabelsFields {...of} names={record.labels} />}>
         <p class="labels">
           {labels.length > 0 ? <Labels labels={labels} at={projectLinks(view, fullPathOf(subject.project)).page('merge_requests')} /> : none}
         </p>
       </SidePart>
-      <SidePart {...part} name="milestone" title="Milestone" fields={of && <MilestoneFields {...of} milestone={milestone} />}>
+      <SidePart {...part} name="milestone" title={t('Milestone')} fields={of && <MilestoneFields {...of} milestone={milestone} />}>
         <p>{milestone ? milestone.title : none}</p>
       </SidePart>
       <TimeTracking view={view} at={at} times={record.request} mayUpdate={subject.may('update_merge_request')} />

@@ -14,6 +14,8 @@ import {
 import { sourceOf } from '../../../services/issuables/merge-requests/reading/load.js'
 import { FormFaults, FormTag, Hidden, Submit, TextField, typed } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
 import { AT, addressOf, read } from './address.js'
@@ -22,21 +24,15 @@ import { MergeCommands } from './merge-commands.js'
 
 const lines = (take: Take, branch: string): [Take, ComponentChildren] => [
   take,
-  <>
-    Merge both, with the lines of <code>{branch}</code> where both have changed the same
-  </>,
+  <Phrase text="Merge both, with the lines of {branch} where both have changed the same" branch={<code>{branch}</code>} />,
 ]
 
 const whole = (take: Take, branch: string, stage: Stage | null): [Take, ComponentChildren] => [
   take,
   stage ? (
-    <>
-      Use the whole file of <code>{branch}</code>
-    </>
+    <Phrase text="Use the whole file of {branch}" branch={<code>{branch}</code>} />
   ) : (
-    <>
-      Delete the file, as <code>{branch}</code> does
-    </>
+    <Phrase text="Delete the file, as {branch} does" branch={<code>{branch}</code>} />
   ),
 ]
 
@@ -55,32 +51,35 @@ export const conflictsPage = page({
     const { request } = subject
     const source = await sourceOf(ctx, caller, subject, request)
     const { iid, state, source_branch, target_branch } = request
-    const title = `Conflicts of !${iid} · ${fullPathOf(subject.project)}`
+    const title = `${t('Conflicts of !{iid}', { iid })} · ${fullPathOf(subject.project)}`
     if (state === 'opened' && !(await mayResolveConflicts(ctx, caller, subject)))
       return {
         title,
         body: (
           <ProjectLayout view={view} subject={subject} tab="merge_requests">
             <RequestHead view={view} subject={subject} source={source} tab="/conflicts" />
-            <h2>Resolve conflicts</h2>
+            <h2>{t('Resolve conflicts')}</h2>
             <p class="flash alert">
-              You cannot resolve conflicts here:{' '}
-              {subject.may('download_code') ? (
-                <>
-                  you may not push to <code>{source_branch}</code>
-                  {request.source_project_id !== request.project_id && ' of the source project'}.
-                </>
-              ) : (
-                'you may not read the code of this project.'
-              )}{' '}
-              Who may can do it here, or by commands:
+              <Phrase
+                text="You cannot resolve conflicts here: {reason} Who may can do it here, or by commands:"
+                reason={
+                  subject.may('download_code') ? (
+                    <>
+                      <Phrase text="you may not push to {sourceBranch}" sourceBranch={<code>{source_branch}</code>} />
+                      {request.source_project_id !== request.project_id && ` ${t('of the source project')}`}.
+                    </>
+                  ) : (
+                    t('you may not read the code of this project.')
+                  )
+                }
+              />
             </p>
             <MergeCommands view={view} subject={subject} />
           </ProjectLayout>
         ),
       }
     const found = await loadConflicts(ctx, caller, subject)
-    if (!found) return new Redirect(addressOf(subject), { notice: 'There are no conflicts.' })
+    if (!found) return new Redirect(addressOf(subject), { notice: t('There are no conflicts.') })
     // people know the branches by their names
     const named = (text: string) =>
       text.replaceAll(`<<<<<<< ${found.head}`, `<<<<<<< ${source_branch}`).replaceAll(`>>>>>>> ${found.start}`, `>>>>>>> ${target_branch}`)
@@ -88,7 +87,7 @@ export const conflictsPage = page({
       ...(text === null ? [] : [lines('our_lines', source_branch), lines('their_lines', target_branch)]),
       whole('ours', source_branch, ours),
       whole('theirs', target_branch, theirs),
-      ...(text === null ? [] : ([['edit', 'Use the text below']] as [Take, string][])),
+      ...(text === null ? [] : ([['edit', t('Use the text below')]] as [Take, string][])),
     ]
     const f = fieldsOf(view, solution)
     return {
@@ -96,10 +95,10 @@ export const conflictsPage = page({
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <RequestHead view={view} subject={subject} source={source} tab="/conflicts" />
-          <h2>Resolve conflicts</h2>
+          <h2>{t('Resolve conflicts')}</h2>
           {found.others.length > 0 && (
             <div class="flash alert">
-              <p>These files can only be resolved by commands: they were renamed differently, or one branch has a folder in their place.</p>
+              <p>{t('These files can only be resolved by commands: they were renamed differently, or one branch has a folder in their place.')}</p>
               <ul>
                 {found.others.slice(0, 50).map((path) => (
                   <li key={path}>
@@ -138,7 +137,7 @@ export const conflictsPage = page({
                         <TextField
                           {...of.content}
                           within={`file_${i}`}
-                          label="Text"
+                          label={t('Text')}
                           value={text}
                           rows={Math.min(24, text.split('\n', 24).length + 1)}
                           class="code"
@@ -149,8 +148,8 @@ export const conflictsPage = page({
                   </fieldset>
                 )
               })}
-              <TextField {...f.message} label="Commit message" rows={2} value={`Merge branch '${target_branch}' into '${source_branch}'`} />
-              <Submit label={`Commit to ${source_branch}`} />
+              <TextField {...f.message} label={t('Commit message')} rows={2} value={`Merge branch '${target_branch}' into '${source_branch}'`} />
+              <Submit label={t('Commit to {sourceBranch}', { sourceBranch: source_branch })} />
             </FormTag>
           )}
         </ProjectLayout>
@@ -166,6 +165,6 @@ export const conflictsForm = form({
   on: conflictsPage,
   async submit({ ctx, caller, subject, input: { files, ...given } }) {
     await resolveConflicts(ctx, caller, subject, { ...given, files: Object.values(files) })
-    return new Redirect(addressOf(subject), { notice: 'Conflicts resolved.' })
+    return new Redirect(addressOf(subject), { notice: t('Conflicts resolved.') })
   },
 })

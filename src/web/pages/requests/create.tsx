@@ -29,6 +29,8 @@ import { LabelFields, labelNames } from '../../components/issuable/labels.js'
 import { TemplateForm } from '../../components/issuable/template-form.js'
 import { Row, Rows } from '../../components/list.js'
 import { type Fields, fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -97,27 +99,39 @@ interface FieldsProps {
 const SharedFields = ({ view, fields: f, target, values, choices }: FieldsProps) => {
   return (
     <>
-      <Field {...f.title} label="Title" value={values.title} />
-      <Checkbox {...f.draft} label="Draft" checked={values.draft === true} hint="A draft cannot be merged before it is marked as ready." />
+      <Field {...f.title} label={t('Title')} value={values.title} />
+      <Checkbox {...f.draft} label={t('Draft')} checked={values.draft === true} hint={t('A draft cannot be merged before it is marked as ready.')} />
       <Editor
         {...f.description}
-        label="Description"
+        label={t('Description')}
         value={values.description}
         rows={10}
-        hint="Markdown; “Closes #1” closes the issue with the merge, lines such as /label ~bug are carried out."
+        hint={t('Markdown; “Closes #1” closes the issue with the merge, lines such as /label ~bug are carried out.')}
         project={target}
       />
       {choices && (
         <>
           <div class="columns">
-            <Field {...f.assignee_username} label="Assignees" value={values.assignee_username} hint="Usernames, with spaces between." list="people" />
-            <Field {...f.reviewer_username} label="Reviewers" value={values.reviewer_username} hint="Usernames, with spaces between." list="people" />
+            <Field
+              {...f.assignee_username}
+              label={t('Assignees')}
+              value={values.assignee_username}
+              hint={t('Usernames, with spaces between.')}
+              list="people"
+            />
+            <Field
+              {...f.reviewer_username}
+              label={t('Reviewers')}
+              value={values.reviewer_username}
+              hint={t('Usernames, with spaces between.')}
+              list="people"
+            />
             <SelectField
               {...f.milestone_id}
-              label="Milestone"
+              label={t('Milestone')}
               value={values.milestone_id}
               choices={[
-                { value: '', label: 'None' },
+                { value: '', label: t('None') },
                 ...choices.milestones.slice(0, MAX_CHOICES).map(({ id, title }) => ({ value: String(id), label: title })),
               ]}
             />
@@ -127,11 +141,11 @@ const SharedFields = ({ view, fields: f, target, values, choices }: FieldsProps)
         </>
       )}
       {target.project.squash_option !== 'never' && target.project.squash_option !== 'always' && (
-        <Checkbox {...f.squash} label="Squash the commits into one with the merge" checked={values.squash === true} />
+        <Checkbox {...f.squash} label={t('Squash the commits into one with the merge')} checked={values.squash === true} />
       )}
       <Checkbox
         {...f.force_remove_source_branch}
-        label="Delete source branch when merge request is accepted"
+        label={t('Delete source branch when merge request is accepted')}
         checked={values.force_remove_source_branch === true}
       />
     </>
@@ -171,9 +185,9 @@ export const newMergeRequestPage = page({
     const targetBranch = wanted.target_branch || target.project.default_branch
     const sourceBranch = wanted.source_branch ?? ''
     const hasSource = sourceBranch !== '' && (await branchExists(ctx, subject, sourceBranch))
-    const heading = <h1>New merge request</h1>
+    const heading = <h1>{t('New merge request')}</h1>
     const frame = (body: preact.ComponentChildren) => ({
-      title: `New merge request · ${fullPathOf(subject.project)}`,
+      title: `${t('New merge request')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           {heading}
@@ -186,22 +200,22 @@ export const newMergeRequestPage = page({
       <form method="get" action={`${view.links.prefix}${within(subject)}/new`}>
         {sourceBranch !== '' && !hasSource && (
           <p class="flash alert" role="alert">
-            There is no branch {sourceBranch}.
+            <Phrase text="There is no branch {sourceBranch}." sourceBranch={sourceBranch} />
           </p>
         )}
         <div class="columns">
-          <Field {...f.source_branch} label="Source branch" value={sourceBranch} />
+          <Field {...f.source_branch} label={t('Source branch')} value={sourceBranch} />
           {targets.length > 1 && (
             <SelectField
               {...f.target_project_id}
-              label="Target project"
+              label={t('Target project')}
               value={String(target.project.id)}
               choices={targets.map(({ id, fullPath }) => ({ value: String(id), label: fullPath }))}
             />
           )}
-          <Field {...f.target_branch} label="Target branch" value={targetBranch} />
+          <Field {...f.target_branch} label={t('Target branch')} value={targetBranch} />
         </div>
-        <Submit label={hasSource ? 'Change branches' : 'Continue'} class={hasSource ? '' : 'primary'} />
+        <Submit label={hasSource ? t('Change branches') : t('Continue')} class={hasSource ? '' : 'primary'} />
       </form>
     )
     if (!hasSource && !view.submitted) return frame(branches)
@@ -240,7 +254,7 @@ export const newMergeRequestPage = page({
           <code>{sourceBranch}</code> → <code>{isAcross ? `${fullPathOf(target.project)}:${targetBranch}` : targetBranch}</code>
         </p>
         <details open={!hasSource}>
-          <summary>Other branches</summary>
+          <summary>{t('Other branches')}</summary>
           {branches}
         </details>
         <TemplateForm action={`${view.links.prefix}${within(subject)}/new`} names={names} chosen={template}>
@@ -250,12 +264,12 @@ export const newMergeRequestPage = page({
           <FormFaults view={view} />
           {hidden}
           <SharedFields view={view} fields={f} target={target} values={values} choices={choices} />
-          <Submit label="Create merge request" />
+          <Submit label={t('Create merge request')} />
         </EditorForm>
         {compared && (
-          <section aria-label="Preview">
-            <h2>{commits.length === 1 ? '1 commit' : `${commits.length} commits`}</h2>
-            <Rows empty="Everything in the source branch is in the target branch already.">
+          <section aria-label={t('Preview')}>
+            <h2>{plural(commits.length, '1 commit', '{count} commits')}</h2>
+            <Rows empty={t('Everything in the source branch is in the target branch already.')}>
               {commits.slice(0, MAX_COMMITS).map((commit) => (
                 <Row
                   key={commit.oid}
@@ -270,7 +284,11 @@ export const newMergeRequestPage = page({
                 </Row>
               ))}
             </Rows>
-            {commits.length > MAX_COMMITS && <p class="dim">{commits.length - MAX_COMMITS} more commits are not shown here.</p>}
+            {commits.length > MAX_COMMITS && (
+              <p class="dim">
+                <Phrase text="{count} more commits are not shown here." count={commits.length - MAX_COMMITS} />
+              </p>
+            )}
             {compared.diffs.reduce((sum, { diff }) => sum + diff.length, 0) <= MAX_TEXT ? (
               await diffFiles(ctx, {
                 files: compared.diffs,
@@ -286,8 +304,11 @@ export const newMergeRequestPage = page({
               })
             ) : (
               <p>
-                {compared.diffs.length} files are changed:{' '}
-                <a href={`${comparison}${isAcross ? `?from_project_id=${target.project.id}` : ''}`}>compare the branches</a>
+                <Phrase
+                  text="{count} files are changed: {link}"
+                  count={compared.diffs.length}
+                  link={<a href={`${comparison}${isAcross ? `?from_project_id=${target.project.id}` : ''}`}>{t('compare the branches')}</a>}
+                />
               </p>
             )}
           </section>
@@ -317,7 +338,7 @@ export const newMergeRequestForm = form({
       target_branch,
       target_project_id: target.project.id,
     })
-    return new Redirect(`${within(target)}/${made.request.iid}`, { notice: 'Merge request created.' })
+    return new Redirect(`${within(target)}/${made.request.iid}`, { notice: t('Merge request created.') })
   },
 })
 
@@ -343,22 +364,24 @@ export const editMergeRequestPage = page({
     }
     const { version, merge_request: f } = fieldsOf(view, changedRequest)
     return {
-      title: `Edit !${request.iid} · ${fullPathOf(subject.project)}`,
+      title: `${t('Edit !{iid}', { iid: request.iid })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
-          <h1>Edit !{request.iid}</h1>
+          <h1>
+            <Phrase text="Edit !{iid}" iid={request.iid} />
+          </h1>
           <EditorForm view={view} action={addressOf(subject)} method="PUT">
             <FormFaults view={view} />
             <Version
               {...version}
               texts={[
-                { label: 'Title', text: request.title },
-                { label: 'Description', text: request.description },
+                { label: t('Title'), text: request.title },
+                { label: t('Description'), text: request.description },
               ]}
             />
-            {request.state === 'opened' && <Field {...f.target_branch} label="Target branch" value={request.target_branch} />}
+            {request.state === 'opened' && <Field {...f.target_branch} label={t('Target branch')} value={request.target_branch} />}
             <SharedFields view={view} fields={f} target={subject} values={values} choices={choices} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </EditorForm>
         </ProjectLayout>
       ),
@@ -377,10 +400,10 @@ export const requestChange = form({
   async submit({ ctx, caller, subject, input: { version = '', merge_request: wanted } }) {
     const { state_event, target_branch } = wanted
     if (state_event) {
-      if (subject.request.state === 'merged') throw conflict('The merge request is merged')
+      if (subject.request.state === 'merged') throw conflict(t('The merge request is merged'))
       await updateMergeRequestWithCommands(ctx, caller, subject, { state_event })
       return new Redirect(addressOf(subject), {
-        notice: state_event === 'close' ? 'Merge request closed.' : 'Merge request reopened.',
+        notice: state_event === 'close' ? t('Merge request closed.') : t('Merge request reopened.'),
       })
     }
     const isMoved = target_branch !== undefined && target_branch !== subject.request.target_branch
@@ -390,6 +413,6 @@ export const requestChange = form({
       ...(isMoved && { target_branch }),
       check: (before) => checkVersion(version, before.title, before.description),
     })
-    return new Redirect(addressOf(subject), { notice: 'Merge request updated.' })
+    return new Redirect(addressOf(subject), { notice: t('Merge request updated.') })
   },
 })

@@ -10,6 +10,7 @@ import { ActionButton, Hidden, RadioFields, Submit } from '../../components/form
 import { Badge } from '../../components/list.js'
 import { Prose } from '../../components/markup.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 
 interface DraftProps {
@@ -29,28 +30,28 @@ export const Draft = ({ view, parts, draft, withLines = false }: DraftProps) => 
   return (
     <div class="box thread draft" id={part}>
       <div class="head dim">
-        <Badge kind="waiting">in your review</Badge>
+        <Badge kind="waiting">{t('in your review')}</Badge>
         <span class="grow">
-          {!withLines && draft.position?.line_range && `Lines ${placeIn(draft).slice(1)} `}
+          {!withLines && draft.position?.line_range && `${t('Lines {placeIn}', { placeIn: placeIn(draft).slice(1) })} `}
           {withLines && draft.position && (
             <code>
               {draft.position.new_path}
               {placeIn(draft)}
             </code>
           )}
-          {draft.discussion_id && <a href={`${view.links.prefix}${at}/discussions/${draft.discussion_id}`}>answers a thread</a>}
-          {draft.resolve_discussion !== null && ` and ${draft.resolve_discussion ? 'resolves' : 'reopens'} it`}
+          {draft.discussion_id && <a href={`${view.links.prefix}${at}/discussions/${draft.discussion_id}`}>{t('answers a thread')}</a>}
+          {draft.resolve_discussion !== null && ` ${draft.resolve_discussion ? t('and resolves it') : t('and reopens it')}`}
         </span>
         {!isChanged && (
           <a href={`${pageWith({ view, at, back }, { name: 'edit_draft', of: draft.id })}#${part}`} data-into={part}>
-            Edit draft
+            {t('Edit draft')}
           </a>
         )}
         <ActionButton
           view={view}
           action={`${at}/drafts/${draft.id}`}
           method="DELETE"
-          label="Delete draft"
+          label={t('Delete draft')}
           fields={back ? { back } : {}}
           into={part}
         />
@@ -73,11 +74,11 @@ const DraftForm = ({ view, parts: { at, back, project }, draft, cancel }: DraftP
     <div class="note">
       <EditorForm view={view} action={`${at}/drafts/${draft.id}`} method="PUT" attributes={{ 'data-into': `draft_${draft.id}` }}>
         {back && <Hidden {...f.back} value={back} />}
-        <Editor {...f.note.note} within={`draft_${draft.id}`} label="Comment" value={draft.note} rows={4} autofocus project={project} />
+        <Editor {...f.note.note} within={`draft_${draft.id}`} label={t('Comment')} value={draft.note} rows={4} autofocus project={project} />
         <div class="toolbar">
-          <Submit label="Save draft" class="" />
+          <Submit label={t('Save draft')} class="" />
           <a href={cancel} data-into={`draft_${draft.id}`}>
-            Cancel
+            {t('Cancel')}
           </a>
         </div>
       </EditorForm>
@@ -91,10 +92,10 @@ export const review = z.object({
   sha: orDefault(str(), ''),
 })
 
-const VERDICTS = [
-  { value: 'comment', label: 'Comment', hint: 'Says something without a verdict.' },
-  { value: 'approve', label: 'Approve', hint: 'The changes can be merged.' },
-  { value: 'request_changes', label: 'Request changes', hint: 'Something should change before they are merged.' },
+const verdicts = () => [
+  { value: 'comment', label: t('Comment'), hint: t('Says something without a verdict.') },
+  { value: 'approve', label: t('Approve'), hint: t('The changes can be merged.') },
+  { value: 'request_changes', label: t('Request changes'), hint: t('Something should change before they are merged.') },
 ]
 
 /** Sends the drafts of the reader with a verdict, or a verdict alone (WB-600). */
@@ -114,7 +115,7 @@ export function ReviewBox({
   return (
     <details class="box" id="review" open={drafts.length > 0 || isSent}>
       <summary class="head">
-        <h2>{drafts.length === 0 ? 'Submit a review' : drafts.length === 1 ? 'Your review: 1 comment' : `Your review: ${drafts.length} comments`}</h2>
+        <h2>{drafts.length === 0 ? t('Submit a review') : plural(drafts.length, 'Your review: 1 comment', 'Your review: {count} comments')}</h2>
       </summary>
       <div class="note">
         {drafts.map((draft) => (
@@ -122,15 +123,15 @@ export function ReviewBox({
         ))}
         <EditorForm view={here} action={`${at}/drafts/publish`} once>
           <Hidden {...f.sha} value={head ?? ''} />
-          <Editor {...f.summary} view={here} within="review" label="Summary of the review" rows={3} project={project} />
+          <Editor {...f.summary} view={here} within="review" label={t('Summary of the review')} rows={3} project={project} />
           {mayApprove ? (
-            <RadioFields {...f.verdict} view={here} label="Verdict" value="comment" choices={VERDICTS} />
+            <RadioFields {...f.verdict} view={here} label={t('Verdict')} value="comment" choices={verdicts()} />
           ) : (
             <Hidden {...f.verdict} value="comment" />
           )}
-          <Submit label="Submit review" />
+          <Submit label={t('Submit review')} />
         </EditorForm>
-        {drafts.length > 0 && <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label="Discard review" class="danger" />}
+        {drafts.length > 0 && <ActionButton view={view} action={`${at}/drafts`} method="DELETE" label={t('Discard review')} class="danger" />}
       </div>
     </details>
   )

@@ -9,6 +9,8 @@ import type { SingleMergeRequest } from '../../../services/issuables/merge-reque
 import { endOfLog, LogEnd } from '../../components/ci/log.js'
 import { StageDots } from '../../components/ci/pipeline-rows.js'
 import { PipelineBadge } from '../../components/files/code.js'
+import { said, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 
@@ -63,14 +65,23 @@ interface HeadProps {
 export function HeadPipelineLine({ view, record, head }: HeadProps) {
   const { head_pipeline: pipeline, source_path, pipeline_status } = record
   if (!pipeline || source_path === null || pipeline_status === null)
-    return <>The pipeline {pipeline_status && <PipelineBadge state={pipeline_status} />}</>
+    return (
+      <>
+        {t('The pipeline')} {pipeline_status && <PipelineBadge state={pipeline_status} />}
+      </>
+    )
   return (
     <>
       <a href={`${view.links.prefix}/${inUrl(source_path)}/-/pipelines/${pipeline.id}`}>
-        {pipeline.source === 'merge_request_event' ? 'The pipeline of the merge request' : 'The pipeline of the branch'} #{pipeline.id}
+        {pipeline.source === 'merge_request_event' ? t('The pipeline of the merge request') : t('The pipeline of the branch')} #{pipeline.id}
       </a>{' '}
       <PipelineBadge state={pipeline_status} /> <StageDots stages={head?.stages} />
-      {pipeline.coverage !== null && <span class="dim"> Coverage {Math.round(pipeline.coverage * 100) / 100} %</span>}
+      {pipeline.coverage !== null && (
+        <span class="dim">
+          {' '}
+          <Phrase text="Coverage {round} %" round={Math.round(pipeline.coverage * 100) / 100} />
+        </span>
+      )}
     </>
   )
 }
@@ -84,14 +95,23 @@ export function FailedJobs({ view, record: { source_path }, head }: HeadProps) {
       {head.failed.map(({ job: { status, build }, lines }) => (
         <details key={status.id} class="failed-job">
           <summary>
-            {status.name} failed{status.failure_reason ? `: ${status.failure_reason.replaceAll('_', ' ')}` : ''}
-            {status.allow_failure ? ', which it may' : ''}
+            {t('{name} failed', { name: status.name })}
+            {status.failure_reason ? `: ${said(status.failure_reason.replaceAll('_', ' '))}` : ''}
+            {status.allow_failure ? t(', which it may') : ''}
           </summary>
-          {lines.length > 0 ? <LogEnd lines={lines} /> : <p class="dim">It has no log.</p>}
-          {build && <a href={`${at}/jobs/${status.id}`}>Whole log of {status.name}</a>}
+          {lines.length > 0 ? <LogEnd lines={lines} /> : <p class="dim">{t('It has no log.')}</p>}
+          {build && (
+            <a href={`${at}/jobs/${status.id}`}>
+              <Phrase text="Whole log of {name}" name={status.name} />
+            </a>
+          )}
         </details>
       ))}
-      {head.total > head.failed.length && <p class="dim">{head.total - head.failed.length} more jobs have failed.</p>}
+      {head.total > head.failed.length && (
+        <p class="dim">
+          <Phrase text="{count} more jobs have failed." count={head.total - head.failed.length} />
+        </p>
+      )}
     </>
   )
 }
@@ -104,8 +124,10 @@ export function ExposedArtifacts({ view, record: { source_path }, head }: HeadPr
     <>
       {head.exposed.map(({ job, name, path }) => (
         <div key={job}>
-          View exposed artifact:{' '}
-          <a href={`${at}/${job}/artifacts/browse${path ? `/${path.split('/').map(encodeURIComponent).join('/')}` : ''}`}>{name}</a>
+          <Phrase
+            text="View exposed artifact: {link}"
+            link={<a href={`${at}/${job}/artifacts/browse${path ? `/${path.split('/').map(encodeURIComponent).join('/')}` : ''}`}>{name}</a>}
+          />
         </div>
       ))}
     </>

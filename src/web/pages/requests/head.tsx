@@ -5,16 +5,19 @@ import { withoutDraftMark } from '../../../rules/draft.js'
 import { CopyButton } from '../../components/files/code.js'
 import { Icon } from '../../components/icon.js'
 import { Badge } from '../../components/list.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
 import { quoted } from './shell.js'
 
-const STATES = {
-  opened: ['Open', 'success', 'git-pull-request'],
-  closed: ['Closed', 'danger', 'git-pull-request-closed'],
-  merged: ['Merged', 'merged', 'git-merge'],
-} as const
+const states = () =>
+  ({
+    opened: [t('Open'), 'success', 'git-pull-request'],
+    closed: [t('Closed'), 'danger', 'git-pull-request-closed'],
+    merged: [t('Merged'), 'merged', 'git-merge'],
+  }) as const
 
 export interface HeadProps {
   view: PageView
@@ -45,7 +48,7 @@ const Branch = ({ view, project, name, id, children }: BranchProps) => {
   return (
     <>
       {project?.can('download_code') ? <a href={projectLinks(view, fullPathOf(project.project)).tree(name)}>{shown}</a> : shown}{' '}
-      <CopyButton of={id} label={`Copy the name of the branch ${name}`} />
+      <CopyButton of={id} label={t('Copy the name of the branch {name}', { name })} />
     </>
   )
 }
@@ -60,14 +63,14 @@ const CheckOut = ({ view, subject, source }: Pick<HeadProps, 'view' | 'subject'>
   return (
     <details class="menu end">
       <summary class="button">
-        Check out <Icon name="chevron-down" />
+        {t('Check out')} <Icon name="chevron-down" />
       </summary>
       <div class="items large">
-        <p>In a clone of the project:</p>
+        <p>{t('In a clone of the project:')}</p>
         <pre class="plain" id="check_out">
           {commands}
         </pre>
-        <CopyButton of="check_out" label="Copy the commands" />
+        <CopyButton of="check_out" label={t('Copy the commands')} />
       </div>
     </details>
   )
@@ -78,7 +81,7 @@ export function RequestHead({ view, subject, source, tab, drafts = 0 }: HeadProp
   const { request } = subject
   const at = view.links.prefix + addressOf(subject)
   const isDraft = withoutDraftMark(request.title) !== request.title
-  const [word, kind, icon] = STATES[request.state]
+  const [word, kind, icon] = states()[request.state]
   const threads = request.unresolved_discussions_count
   return (
     <>
@@ -90,7 +93,7 @@ export function RequestHead({ view, subject, source, tab, drafts = 0 }: HeadProp
           {source && request.state === 'opened' && <CheckOut view={view} subject={subject} source={source} />}
           {subject.may('update_merge_request') && (
             <a class="button" href={`${at}/edit`}>
-              Edit
+              {t('Edit')}
             </a>
           )}
         </div>
@@ -101,35 +104,40 @@ export function RequestHead({ view, subject, source, tab, drafts = 0 }: HeadProp
         </Badge>{' '}
         {isDraft && request.state === 'opened' && (
           <Badge kind="waiting" icon="git-pull-request-draft" large>
-            Draft
+            {t('Draft')}
           </Badge>
         )}{' '}
         <span class="line">
-          <Branch view={view} project={request.state === 'opened' ? source : null} name={request.source_branch} id="source_branch">
-            {source && source.project.id !== subject.project.id && `${fullPathOf(source.project)}:`}
-          </Branch>{' '}
-          into <Branch view={view} project={subject} name={request.target_branch} id="target_branch" />
+          <Phrase
+            text="{source} into {target}"
+            source={
+              <Branch view={view} project={request.state === 'opened' ? source : null} name={request.source_branch} id="source_branch">
+                {source && source.project.id !== subject.project.id && `${fullPathOf(source.project)}:`}
+              </Branch>
+            }
+            target={<Branch view={view} project={subject} name={request.target_branch} id="target_branch" />}
+          />
         </span>
         {threads > 0 && (
           <>
             {' · '}
-            {threads === 1 ? '1 unresolved thread' : `${threads} unresolved threads`}
+            {plural(threads, '1 unresolved thread', '{count} unresolved threads')}
           </>
         )}
         {drafts > 0 && (
           <>
             {' · '}
-            <a href={`${at}#review`}>{drafts === 1 ? '1 comment waits in your review' : `${drafts} comments wait in your review`}</a>
+            <a href={`${at}#review`}>{plural(drafts, '1 comment waits in your review', '{count} comments wait in your review')}</a>
           </>
         )}
       </div>
-      <nav class="tabs" aria-label="Merge request">
+      <nav class="tabs" aria-label={t('Merge request')}>
         {(
           [
-            ['', 'Overview', 'message-square', request.user_notes_count],
-            ['/commits', 'Commits', 'git-commit-horizontal', null],
-            ...(subject.can('read_pipeline') ? ([['/pipelines', 'Pipelines', 'circle-check', null]] as const) : []),
-            ['/diffs', 'Changes', 'file', request.changes_count],
+            ['', t('Overview'), 'message-square', request.user_notes_count],
+            ['/commits', t('Commits'), 'git-commit-horizontal', null],
+            ...(subject.can('read_pipeline') ? ([['/pipelines', t('Pipelines'), 'circle-check', null]] as const) : []),
+            ['/diffs', t('Changes'), 'file', request.changes_count],
           ] as const
         ).map(([name, label, icon, count]) => (
           <a key={name} href={at + name} {...(name === tab && { 'aria-current': 'page' })}>

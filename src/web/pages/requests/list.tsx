@@ -8,6 +8,7 @@ import { bulkUpdate, changeEach, changesIn, chosenIids, peopleIn } from '../../c
 import { requestFilterOf, requestFilters } from '../../components/issuable/filters.js'
 import { csvNotice } from '../../components/issuable/list-exports.js'
 import { requestList } from '../../components/issuable/request-list.js'
+import { t } from '../../language/language.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks, queryOf } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -24,19 +25,19 @@ export const mergeRequestsPage = page({
     const changeAt = subject.can('manage_merge_request') ? `${within(subject)}/bulk_update` : null
     const csvAt = ctx.mail && `${within(subject)}/export_csv${queryOf(view)}`
     return {
-      title: `Merge requests · ${fullPathOf(subject.project)}`,
-      feed: { title: `Merge requests of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom${queryOf(view)}` },
+      title: `${t('Merge requests')} · ${fullPathOf(subject.project)}`,
+      feed: { title: t('Merge requests of {fullPath}', { fullPath: fullPathOf(subject.project) }), at: `${within(subject)}.atom${queryOf(view)}` },
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="merge_requests"
-          heading="Merge requests"
+          heading={t('Merge requests')}
           tools={
             subject.can('create_merge_request') && (
               <a class="button primary" href={links.page('merge_requests/new')}>
                 <Icon name="plus" />
-                New merge request
+                {t('New merge request')}
               </a>
             )
           }

@@ -20,6 +20,8 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Hidden, Submit, Tex
 import { Icon } from '../../components/icon.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
 import { ExposedArtifacts, FailedJobs, type HeadPipeline, HeadPipelineLine, loadHeadPipeline } from './head-pipeline.js'
@@ -72,7 +74,7 @@ const CHECK_ICONS = { done: 'circle-check', missing: 'circle-x', waiting: 'clock
 const Check = ({ state, children }: { state: 'done' | 'missing' | 'waiting' | 'info'; children: ComponentChildren }) => (
   <li class={state}>
     <Icon name={CHECK_ICONS[state]} />
-    <span class="hidden">{{ done: 'Done: ', missing: 'Missing: ', waiting: 'Waiting: ', info: '' }[state]}</span>
+    <span class="hidden">{{ done: `${t('Done:')} `, missing: `${t('Missing:')} `, waiting: `${t('Waiting:')} `, info: '' }[state]}</span>
     <div>{children}</div>
   </li>
 )
@@ -98,11 +100,11 @@ export function MergeBox(props: BoxProps) {
   )
 }
 
-const HEADINGS: Record<string, string> = {
-  mergeable: 'This can be merged',
-  requested_changes: 'Changes are requested',
-  unchecked: 'Whether this can be merged is being checked',
-}
+const headings = (): Record<string, string> => ({
+  mergeable: t('This can be merged'),
+  requested_changes: t('Changes are requested'),
+  unchecked: t('Whether this can be merged is being checked'),
+})
 
 function Open(props: BoxProps) {
   const { record, approvals, reviewers, branches, view, subject } = props
@@ -118,10 +120,10 @@ function Open(props: BoxProps) {
           <Icon name={status === 'mergeable' ? 'circle-check' : 'clock'} />
         </span>
         {deferred
-          ? 'This is merged when its pipeline succeeds'
+          ? t('This is merged when its pipeline succeeds')
           : status === 'mergeable' && !can_merge
-            ? 'This is ready to be merged'
-            : (HEADINGS[status] ?? 'This cannot be merged yet')}
+            ? t('This is ready to be merged')
+            : (headings()[status] ?? t('This cannot be merged yet'))}
       </h2>
       <Checks {...props} />
       <div class="act">
@@ -129,9 +131,11 @@ function Open(props: BoxProps) {
         {request.merge_error && <p class="flash alert">{request.merge_error}</p>}
         {deferred ? (
           <>
-            <p>{record.request.merge_user_id === view.viewer?.id ? 'You have asked for this.' : 'Somebody who may merge has asked for this.'}</p>
+            <p>
+              {record.request.merge_user_id === view.viewer?.id ? t('You have asked for this.') : t('Somebody who may merge has asked for this.')}
+            </p>
             {(can_merge || request.author_id === view.viewer?.id) && (
-              <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label="Cancel automatic merge" into="merge" />
+              <ActionButton view={view} action={`${at}/cancel_merge_when_pipeline_succeeds`} label={t('Cancel automatic merge')} into="merge" />
             )}
           </>
         ) : (
@@ -142,12 +146,12 @@ function Open(props: BoxProps) {
         )}
         <div class="toolbar">
           {approvals.user_can_approve && !approvals.user_has_approved && (
-            <ActionButton view={view} action={`${at}/approve`} label="Approve" fields={{ sha: request.sha ?? '' }} />
+            <ActionButton view={view} action={`${at}/approve`} label={t('Approve')} fields={{ sha: request.sha ?? '' }} />
           )}
-          {own?.state === 'requested_changes' && <ActionButton view={view} action={`${at}/unapprove`} label="Withdraw request for changes" />}
-          {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label="Revoke approval" />}
+          {own?.state === 'requested_changes' && <ActionButton view={view} action={`${at}/unapprove`} label={t('Withdraw request for changes')} />}
+          {approvals.user_has_approved && <ActionButton view={view} action={`${at}/unapprove`} label={t('Revoke approval')} />}
           {branches.source && mayRebase(request, false) && record.rules.merge_method === 'merge' && (
-            <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
+            <ActionButton view={view} action={`${at}/rebase`} label={t('Rebase')} into="merge" />
           )}
         </div>
       </div>
@@ -166,14 +170,16 @@ function Checks({ record, approvals, reviewers, branches, environments, head, vi
     <ul class="checks">
       {isDraft(request.title) && (
         <Check state="missing">
-          This is a draft.{' '}
+          {t('This is a draft.')}{' '}
           {subject.may('update_merge_request') && (
-            <ActionButton view={view} action={`${at}/ready`} label="Mark as ready" fields={{ draft: 'false' }} />
+            <ActionButton view={view} action={`${at}/ready`} label={t('Mark as ready')} fields={{ draft: 'false' }} />
           )}
         </Check>
       )}
       {request.merge_status === 'unchecked' ? (
-        <Check state="waiting">Conflicts with {target} are being looked for.</Check>
+        <Check state="waiting">
+          <Phrase text="Conflicts with {target} are being looked for." target={target} />
+        </Check>
       ) : request.merge_status === 'cannot_be_merged' ? (
         <Check state="missing">
           {record.version?.base_commit_sha === null ? (
@@ -183,45 +189,62 @@ function Checks({ record, approvals, reviewers, branches, environments, head, vi
           )}
         </Check>
       ) : (
-        <Check state="done">There are no conflicts with {target}.</Check>
+        <Check state="done">
+          <Phrase text="There are no conflicts with {target}." target={target} />
+        </Check>
       )}
       {request.rebase_user_id !== null ? (
-        <Check state="waiting">The rebase is going on.</Check>
+        <Check state="waiting">{t('The rebase is going on.')}</Check>
       ) : (
         request.behind_target && (
           <Check state={rules.merge_method === 'merge' ? 'info' : 'missing'}>
-            The source branch is behind {target}.{' '}
+            <Phrase text="The source branch is behind {target}." target={target} />{' '}
             {rules.merge_method !== 'merge' &&
               (branches.source
-                ? mayRebase(request, false) && <ActionButton view={view} action={`${at}/rebase`} label="Rebase" into="merge" />
-                : 'Who may push to the source branch can rebase it.')}
+                ? mayRebase(request, false) && <ActionButton view={view} action={`${at}/rebase`} label={t('Rebase')} into="merge" />
+                : t('Who may push to the source branch can rebase it.'))}
           </Check>
         )
       )}
       {pipeline !== null && (
         <Check state={pipeline === 'success' ? 'done' : isActive(pipeline) ? 'waiting' : rules.pipeline_needed ? 'missing' : 'info'}>
           <HeadPipelineLine view={view} record={record} head={head} />
-          {pipeline !== 'success' && rules.pipeline_needed && ' It must pass first.'}
+          {pipeline !== 'success' && rules.pipeline_needed && ` ${t('It must pass first.')}`}
           <FailedJobs view={view} record={record} head={head} />
           <ExposedArtifacts view={view} record={record} head={head} />
         </Check>
       )}
       {environments.map((environment) => (
         <Check key={environment.id} state="info">
-          Deployed to {environment.name}. <AppLink environment={environment} />
+          <Phrase text="Deployed to {name}. {appLink}" name={environment.name} appLink={<AppLink environment={environment} />} />
         </Check>
       ))}
       {pipeline === null && rules.pipeline_needed && (
-        <Check state="missing">A pipeline must pass first, and there is none for the newest commit.</Check>
+        <Check state="missing">{t('A pipeline must pass first, and there is none for the newest commit.')}</Check>
       )}
       {threads > 0 && (
         <Check state={rules.discussions_block ? 'missing' : 'info'}>
-          {threads === 1 ? 'One thread is' : `${threads} threads are`} not resolved.{rules.discussions_block && ' All must be resolved first.'}
+          {plural(threads, 'One thread is not resolved.', '{count} threads are not resolved.')}
+          {rules.discussions_block && ` ${t('All must be resolved first.')}`}
         </Check>
       )}
-      {asking.length > 0 && <Check state="waiting">{asking.join(', ')} requested changes.</Check>}
-      {names ? <Check state="done">Approved by {names}.</Check> : <Check state="info">No approvals yet; none are needed.</Check>}
-      {!can_merge && <Check state="info">You may not merge into {target}: who may push or merge there can.</Check>}
+      {asking.length > 0 && (
+        <Check state="waiting">
+          <Phrase text="{names} requested changes." names={asking.join(', ')} />
+        </Check>
+      )}
+      {names ? (
+        <Check state="done">
+          <Phrase text="Approved by {names}." names={names} />
+        </Check>
+      ) : (
+        <Check state="info">{t('No approvals yet; none are needed.')}</Check>
+      )}
+      {!can_merge && (
+        <Check state="info">
+          <Phrase text="You may not merge into {target}: who may push or merge there can." target={target} />
+        </Check>
+      )}
     </ul>
   )
 }
@@ -235,10 +258,10 @@ interface ConflictProps {
 /** How conflicts are resolved: by a page, or by commands. */
 const Conflicts = ({ view, subject, mayPush }: ConflictProps) => (
   <>
-    There are conflicts with <code>{subject.request.target_branch}</code>.{' '}
-    {mayPush && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>Resolve conflicts</a>}
+    <Phrase text="There are conflicts with {targetBranch}." targetBranch={<code>{subject.request.target_branch}</code>} />{' '}
+    {mayPush && <a href={`${view.links.prefix}${addressOf(subject)}/conflicts`}>{t('Resolve conflicts')}</a>}
     <details>
-      <summary>Resolve them by commands</summary>
+      <summary>{t('Resolve them by commands')}</summary>
       <MergeCommands view={view} subject={subject} />
     </details>
   </>
@@ -247,11 +270,21 @@ const Conflicts = ({ view, subject, mayPush }: ConflictProps) => (
 /** What remains where the branches have no common history. */
 const Unrelated = ({ view, subject, mayPush }: ConflictProps) => (
   <>
-    <code>{subject.request.source_branch}</code> and <code>{subject.request.target_branch}</code> have no common history, so they cannot be merged
-    here. {mayPush ? 'A rebase puts the commits onto the target. ' : 'Who may push to the source branch can rebase it, or merge both by commands. '}
-    {mayPush && mayRebase(subject.request, true) && <ActionButton view={view} action={`${addressOf(subject)}/rebase`} label="Rebase" into="merge" />}
+    <Phrase
+      text="{sourceBranch} and {targetBranch} have no common history, so they cannot be merged here. {advice}"
+      sourceBranch={<code>{subject.request.source_branch}</code>}
+      targetBranch={<code>{subject.request.target_branch}</code>}
+      advice={
+        mayPush
+          ? `${t('A rebase puts the commits onto the target.')} `
+          : `${t('Who may push to the source branch can rebase it, or merge both by commands.')} `
+      }
+    />
+    {mayPush && mayRebase(subject.request, true) && (
+      <ActionButton view={view} action={`${addressOf(subject)}/rebase`} label={t('Rebase')} into="merge" />
+    )}
     <details>
-      <summary>Merge them by commands</summary>
+      <summary>{t('Merge them by commands')}</summary>
       <MergeCommands view={view} subject={subject} unrelated />
     </details>
   </>
@@ -277,25 +310,25 @@ function MergeForm({ record, messages, view, subject, status }: BoxProps & { sta
     <FormTag view={view} action={`${addressOf(subject)}/merge`}>
       <Hidden {...f.sha} value={request.sha ?? ''} />
       {rules.squash_option === 'always' ? (
-        <p class="dim">The project squashes all commits into one.</p>
+        <p class="dim">{t('The project squashes all commits into one.')}</p>
       ) : (
-        rules.squash_option !== 'never' && <Checkbox {...f.squash} label="Squash the commits into one" checked={squashes} />
+        rules.squash_option !== 'never' && <Checkbox {...f.squash} label={t('Squash the commits into one')} checked={squashes} />
       )}
       <Checkbox
         {...f.should_remove_source_branch}
-        label={`Delete the branch ${request.source_branch}`}
+        label={t('Delete the branch {sourceBranch}', { sourceBranch: request.source_branch })}
         checked={request.force_remove_source_branch === true}
       />
       <details>
-        <summary>Edit the message</summary>
-        {messages?.merge != null && <TextField {...f.commit_message} label="Merge commit message" rows={5} value={messages.merge} />}
-        {messages?.squash != null && <TextField {...f.squash_commit_message} label="Squash commit message" rows={4} value={messages.squash} />}
+        <summary>{t('Edit the message')}</summary>
+        {messages?.merge != null && <TextField {...f.commit_message} label={t('Merge commit message')} rows={5} value={messages.merge} />}
+        {messages?.squash != null && <TextField {...f.squash_commit_message} label={t('Squash commit message')} rows={4} value={messages.squash} />}
       </details>
       <div class="toolbar">
-        {status !== 'ci_still_running' && <Submit label={status === 'requested_changes' ? 'Merge anyway' : 'Merge'} />}
+        {status !== 'ci_still_running' && <Submit label={status === 'requested_changes' ? t('Merge anyway') : t('Merge')} />}
         {waits && (
           <Submit
-            label="Merge when pipeline succeeds"
+            label={t('Merge when pipeline succeeds')}
             name={f.merge_when_pipeline_succeeds.name}
             value="true"
             class={status === 'ci_still_running' ? 'primary' : ''}
@@ -313,15 +346,15 @@ function Merged({ record, branches, view, subject }: BoxProps) {
   return (
     <>
       <h2 class="head">
-        {merged_by ? `Merged by ${merged_by.name}` : 'Merged'} {request.merged_at && <Time at={request.merged_at} />}
+        {merged_by ? t('Merged by {name}', { name: merged_by.name }) : t('Merged')} {request.merged_at && <Time at={request.merged_at} />}
       </h2>
       <div class="note">
         <p>
-          The changes are in <code>{request.target_branch}</code>
+          <Phrase text="The changes are in {targetBranch}" targetBranch={<code>{request.target_branch}</code>} />
           {branches.merged && (
             <>
-              {' as '}
-              <code>{shortId(branches.merged)}</code>
+              {' '}
+              <Phrase text="as {shortId}" shortId={<code>{shortId(branches.merged)}</code>} />
             </>
           )}
           .
@@ -330,12 +363,12 @@ function Merged({ record, branches, view, subject }: BoxProps) {
           <SourceBranch {...{ branches, view, subject }} />
           {branches.merged && (
             <>
-              <ActionButton view={view} action={`${at}/revert`} label="Revert" />
+              <ActionButton view={view} action={`${at}/revert`} label={t('Revert')} />
               <details>
-                <summary>Cherry-pick</summary>
+                <summary>{t('Cherry-pick')}</summary>
                 <FormTag view={view} action={`${at}/cherry_pick`}>
-                  <Field {...f.branch} label="Onto the branch" value={subject.project.default_branch} />
-                  <Submit label="Cherry-pick" class="" />
+                  <Field {...f.branch} label={t('Onto the branch')} value={subject.project.default_branch} />
+                  <Submit label={t('Cherry-pick')} class="" />
                 </FormTag>
               </details>
             </>
@@ -349,11 +382,12 @@ function Merged({ record, branches, view, subject }: BoxProps) {
 const Closed = ({ record, branches, view, subject }: BoxProps) => (
   <>
     <h2 class="head">
-      {record.closed_by ? `Closed by ${record.closed_by.name}` : 'Closed'} {record.request.closed_at && <Time at={record.request.closed_at} />}
+      {record.closed_by ? t('Closed by {name}', { name: record.closed_by.name }) : t('Closed')}{' '}
+      {record.request.closed_at && <Time at={record.request.closed_at} />}
     </h2>
     <div class="note toolbar">
       <SourceBranch {...{ branches, view, subject }} />
-      <span class="dim">The changes were not merged.</span>
+      <span class="dim">{t('The changes were not merged.')}</span>
     </div>
   </>
 )
@@ -362,8 +396,8 @@ function SourceBranch({ branches, view, subject }: Pick<BoxProps, 'branches' | '
   const { source_branch } = subject.request
   const at = addressOf(subject)
   if (branches.deletable)
-    return <ActionButton view={view} action={`${at}/source_branch`} method="DELETE" label="Delete branch" what={source_branch} class="danger" />
-  return branches.restorable ? <ActionButton view={view} action={`${at}/source_branch`} label="Restore branch" what={source_branch} /> : null
+    return <ActionButton view={view} action={`${at}/source_branch`} method="DELETE" label={t('Delete branch')} what={source_branch} class="danger" />
+  return branches.restorable ? <ActionButton view={view} action={`${at}/source_branch`} label={t('Restore branch')} what={source_branch} /> : null
 }
 
 /** Whether a rebase is offered: the source branch is behind, there are no conflicts, and none is going on (WB-414). */

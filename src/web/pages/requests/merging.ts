@@ -14,6 +14,7 @@ import { updateMergeRequest } from '../../../services/issuables/merge-requests/w
 import { createBranch, deleteBranch } from '../../../services/repository/branches.js'
 import { checkVersion } from '../../components/editor/version.js'
 import { shortId } from '../../components/files/code.js'
+import { t } from '../../language/language.js'
 import { form, Redirect } from '../../page.js'
 import { AT, addressOf, read, within } from './address.js'
 import { mayRebase, merge, pick } from './merge-box.js'
@@ -30,9 +31,15 @@ export const requestReady = form({
   async submit({ ctx, caller, subject, input: { draft } }) {
     const { title, state } = subject.request
     if (state !== 'opened' || isDraft(title) === draft)
-      throw conflict(`The merge request ${state !== 'opened' ? `is ${state}` : draft ? 'is a draft already' : 'is ready already'}`)
+      throw conflict(
+        state !== 'opened'
+          ? t('The merge request is not open')
+          : draft
+            ? t('The merge request is a draft already')
+            : t('The merge request is ready already'),
+      )
     await updateMergeRequest(ctx, caller, subject, { title: draft ? `Draft: ${title}` : withoutDraftMark(title) })
-    return new Redirect(addressOf(subject), { notice: draft ? 'The merge request is a draft.' : 'The merge request is ready.' })
+    return new Redirect(addressOf(subject), { notice: draft ? t('The merge request is a draft.') : t('The merge request is ready.') })
   },
 })
 
@@ -51,7 +58,7 @@ export const requestMerge = form({
       squash_commit_message: squash_commit_message.trim() || undefined,
       squash: squash_option === 'never' || squash_option === 'always' ? undefined : squash,
     })
-    return new Redirect(addressOf(subject), { notice: request.state === 'merged' ? 'Merged.' : 'This is merged when its pipeline succeeds.' })
+    return new Redirect(addressOf(subject), { notice: request.state === 'merged' ? t('Merged.') : t('This is merged when its pipeline succeeds.') })
   },
 })
 
@@ -61,7 +68,7 @@ export const mergeCancellation = form({
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
     await cancelAutomaticMerge(ctx, caller, subject)
-    return new Redirect(addressOf(subject), { notice: 'Automatic merge canceled.' })
+    return new Redirect(addressOf(subject), { notice: t('Automatic merge canceled.') })
   },
 })
 
@@ -70,13 +77,13 @@ export const requestRebase = form({
   access: read,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject }) {
-    if (!mayRebase(subject.request, await isUnrelated(ctx, subject.request))) throw conflict('The merge request cannot be rebased at the moment')
+    if (!mayRebase(subject.request, await isUnrelated(ctx, subject.request))) throw conflict(t('The merge request cannot be rebased at the moment'))
     await startRebase(ctx, caller, subject)
-    return new Redirect(addressOf(subject), { notice: 'Rebase started.' })
+    return new Redirect(addressOf(subject), { notice: t('Rebase started.') })
   },
 })
 
-const approving = (name: 'approve' | 'unapprove', notice: string) =>
+const approving = (name: 'approve' | 'unapprove', notice: () => string) =>
   form({
     at: `${AT}/${name}`,
     access: onMergeRequest('approve_merge_request'),
@@ -84,12 +91,12 @@ const approving = (name: 'approve' | 'unapprove', notice: string) =>
     on: mergeRequestPage,
     async submit({ ctx, caller, subject, input }) {
       await (name === 'approve' ? approve(ctx, caller, subject, input.sha || undefined) : unapprove(ctx, caller, subject))
-      return new Redirect(addressOf(subject), { notice })
+      return new Redirect(addressOf(subject), { notice: notice() })
     },
   })
 
-export const requestApproval = approving('approve', 'Merge request approved.')
-export const requestUnapproval = approving('unapprove', 'Approval revoked.')
+export const requestApproval = approving('approve', () => t('Merge request approved.'))
+export const requestUnapproval = approving('unapprove', () => t('Approval revoked.'))
 
 /** Ticks a task of the description, if that has not changed since the page was made (WB-107). */
 export const requestTasks = form({
@@ -102,7 +109,7 @@ export const requestTasks = form({
     checkVersion(version, request.description)
     const [number = '', state] = task.split(':')
     const description = await withTask(ctx.cpu.slices, request.description, Number(number), state === '1')
-    if (description === null) throw refused('There is no such task')
+    if (description === null) throw refused(t('There is no such task'))
     await updateMergeRequest(ctx, caller, subject, { description, check: (before) => checkVersion(version, before.description) })
     return new Redirect(`${addressOf(subject)}#description`)
   },
@@ -117,7 +124,7 @@ export const sourceBranchRemoval = form({
     const { source, deletable } = await branchOptions(ctx, caller, subject)
     if (!source || !deletable) throw forbidden()
     await deleteBranch(ctx, source, caller, subject.request.source_branch)
-    return new Redirect(addressOf(subject), { notice: `The branch ${subject.request.source_branch} is deleted.` })
+    return new Redirect(addressOf(subject), { notice: t('The branch {sourceBranch} is deleted.', { sourceBranch: subject.request.source_branch }) })
   },
 })
 
@@ -129,7 +136,9 @@ export const sourceBranchRestoration = form({
     const { source, restorable } = await branchOptions(ctx, caller, subject)
     if (!source || !restorable) throw forbidden()
     await createBranch(ctx, source, caller, { branch: subject.request.source_branch, ref: restorable })
-    return new Redirect(addressOf(subject), { notice: `The branch ${subject.request.source_branch} is there again.` })
+    return new Redirect(addressOf(subject), {
+      notice: t('The branch {sourceBranch} is there again.', { sourceBranch: subject.request.source_branch }),
+    })
   },
 })
 
@@ -154,7 +163,7 @@ const picking = (kind: 'revert' | 'cherry_pick') =>
       }
       const title = kind === 'revert' ? `Revert "${subject.request.title}"` : subject.request.title
       const query = { 'merge_request[source_branch]': branch, 'merge_request[target_branch]': target, 'merge_request[title]': title.slice(0, 255) }
-      return new Redirect(`${within(subject)}/new?${new URLSearchParams(query)}`, { notice: `The branch ${branch} has the change.` })
+      return new Redirect(`${within(subject)}/new?${new URLSearchParams(query)}`, { notice: t('The branch {branch} has the change.', { branch }) })
     },
   })
 

@@ -4,6 +4,8 @@ import type { Commit } from '../../../git/types.js'
 import type { Page } from '../../../services/core/page.js'
 import { shortId } from '../../components/files/code.js'
 import { titleOf } from '../../components/files/commit.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { addressOf } from './address.js'
@@ -21,14 +23,17 @@ interface NewCommitsProps {
 }
 
 /** The commits that came after what the reader knows, and the way to what has changed since (WB-95). */
-export function NewCommits({ view, subject, since, head, commits: { items, total }, children = 'What has changed since' }: NewCommitsProps) {
+export function NewCommits({ view, subject, since, head, commits: { items, total }, children = t('What has changed since') }: NewCommitsProps) {
   const links = projectLinks(view, fullPathOf(subject.project))
   return (
     <section class="box" id="new_commits">
       <p class="head">
         <span class="grow">
-          There are new commits since {since}.{' '}
-          <a href={`${view.links.prefix}${addressOf(subject)}/diffs?${new URLSearchParams({ start_sha: head })}`}>{children}</a>
+          <Phrase
+            text="There are new commits since {since}. {link}"
+            since={since}
+            link={<a href={`${view.links.prefix}${addressOf(subject)}/diffs?${new URLSearchParams({ start_sha: head })}`}>{children}</a>}
+          />
         </span>
       </p>
       {items.length > 0 ? (
@@ -43,10 +48,14 @@ export function NewCommits({ view, subject, since, head, commits: { items, total
               </div>
             </li>
           ))}
-          {total > items.length && <li class="dim">{total - items.length} more</li>}
+          {total > items.length && (
+            <li class="dim">
+              <Phrase text="{total} more" total={total - items.length} />
+            </li>
+          )}
         </ul>
       ) : (
-        <p class="note dim">The branch was moved to commits that it had before.</p>
+        <p class="note dim">{t('The branch was moved to commits that it had before.')}</p>
       )}
     </section>
   )

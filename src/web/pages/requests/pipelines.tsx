@@ -9,6 +9,7 @@ import { listRequestPipelines } from '../../../services/issuables/merge-requests
 import { PipelineRows } from '../../components/ci/pipeline-rows.js'
 import { ActionButton, FormFaults } from '../../components/form.js'
 import { Pager } from '../../components/list.js'
+import { t } from '../../language/language.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { form, page, Redirect } from '../../page.js'
 import { AT, addressOf, read } from './address.js'
@@ -33,14 +34,14 @@ export const requestPipelinesPage = page({
       mayRunRequestPipeline(ctx, caller, subject),
     ])
     return {
-      title: `Pipelines of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      title: `${t('Pipelines of !{iid}', { iid: subject.request.iid })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <RequestHead view={view} subject={subject} source={source} tab="/pipelines" />
           <FormFaults view={view} />
           {mayRun && (
             <div class="toolbar below">
-              <ActionButton view={view} action={`${addressOf(subject)}/pipelines`} label="Run pipeline" />
+              <ActionButton view={view} action={`${addressOf(subject)}/pipelines`} label={t('Run pipeline')} />
             </div>
           )}
           <PipelineRows
@@ -51,8 +52,8 @@ export const requestPipelinesPage = page({
             requests={requests}
             empty={
               reads
-                ? 'There is no pipeline yet. Jobs run for a merge request where their rules want merge_request_event.'
-                : 'You may not read the pipelines of the source project.'
+                ? t('There is no pipeline yet. Jobs run for a merge request where their rules want merge_request_event.')
+                : t('You may not read the pipelines of the source project.')
             }
           />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
@@ -68,6 +69,6 @@ export const requestPipelineForm = form({
   on: requestPipelinesPage,
   async submit({ ctx, caller, subject }) {
     const { pipeline } = await runRequestPipeline(ctx, caller, subject)
-    return new Redirect(`${addressOf(subject)}/pipelines`, { notice: `Pipeline #${pipeline.id} is made.` })
+    return new Redirect(`${addressOf(subject)}/pipelines`, { notice: t('Pipeline #{id} is made.', { id: pipeline.id }) })
   },
 })

@@ -1,14 +1,15 @@
 import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
 import { PersonLine } from '../../components/people/person-link.js'
+import { t, text } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import type { Merging } from './merge-box.js'
 
 const STATES = {
-  unreviewed: ['clock', 'waiting', 'has not reviewed yet'],
-  reviewed: ['message-square', 'dim', 'reviewed'],
-  requested_changes: ['circle-x', 'danger', 'requested changes'],
-  approved: ['circle-check', 'success', 'approved'],
+  unreviewed: ['clock', 'waiting', text('has not reviewed yet')],
+  reviewed: ['message-square', 'dim', text('reviewed')],
+  requested_changes: ['circle-x', 'danger', text('requested changes')],
+  approved: ['circle-check', 'success', text('approved')],
 } as const
 
 interface ReviewersProps extends Pick<Merging, 'reviewers' | 'approvals'> {
@@ -24,19 +25,19 @@ export function Reviewers({ view, reviewers, approvals, at }: ReviewersProps) {
   return (
     <>
       {all.map(({ user, state, asked }) => {
-        const [icon, look, text] = STATES[state]
+        const [icon, look, word] = STATES[state]
         return (
           <PersonLine key={user.id} view={view} user={user}>
-            <span class={`person-state ${look}`} title={text}>
+            <span class={`person-state ${look}`} title={t(word)}>
               <Icon name={icon} />
-              <span class="hidden">{text}</span>
+              <span class="hidden">{t(word)}</span>
             </span>
             {at !== null && asked && (state === 'reviewed' || state === 'requested_changes') && (
               <ActionButton
                 view={view}
                 action={`${at}/another_review`}
-                label="Ask again"
-                what={`for a review of ${user.name}`}
+                label={t('Ask again')}
+                what={t('for a review of {name}', { name: user.name })}
                 fields={{ reviewer_id: String(user.id) }}
                 class="quiet"
                 into="side_reviewer"

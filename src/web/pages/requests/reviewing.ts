@@ -16,6 +16,7 @@ import { fileAnchor } from '../../components/diff/diff.js'
 import { noteText, selectedSuggestions } from '../../components/discussion/fields.js'
 import { noteForms, reactionForm } from '../../components/discussion/forms.js'
 import { shortId } from '../../components/files/code.js'
+import { t } from '../../language/language.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { AT, addressOf, read } from './address.js'
@@ -69,7 +70,7 @@ export const lineComment = form({
     const to = (anchor: string) => `${addressOf(subject)}/diffs${query.size > 0 ? `?${query}` : ''}#${anchor}`
     if (input.how === 'review') {
       const draft = await saveDraft(ctx, caller, about, { note: input.note.note, position: placeOf(input) })
-      return new Redirect(to(`draft_${draft.id}`), { notice: 'The comment waits in your review. Send it from the overview.' })
+      return new Redirect(to(`draft_${draft.id}`), { notice: t('The comment waits in your review. Send it from the overview.') })
     }
     const { made, outcome } = await noteWithCommands(ctx, caller, about, { body: input.note.note, how: 'new' }, (body) =>
       createDiscussion(ctx, caller, about, { body, position: placeOf(input) }),
@@ -130,7 +131,7 @@ export const draftRemoval = form({
   input: z.object({ draft_id, back }),
   async submit({ ctx, caller, subject, input }) {
     await deleteDraft(ctx, caller, aboutMergeRequest(subject).noteable, input.draft_id)
-    return new Redirect(localPath(input.back, addressOf(subject)), { notice: 'Draft deleted.' })
+    return new Redirect(localPath(input.back, addressOf(subject)), { notice: t('Draft deleted.') })
   },
 })
 
@@ -140,16 +141,16 @@ export const reviewRemoval = form({
   access: writes,
   async submit({ ctx, caller, subject }) {
     await discardDrafts(ctx, caller, aboutMergeRequest(subject).noteable)
-    return new Redirect(addressOf(subject), { notice: 'Review discarded.' })
+    return new Redirect(addressOf(subject), { notice: t('Review discarded.') })
   },
 })
 
 const VERDICTS = { comment: 'commented', approve: 'approved', request_changes: 'requested_changes' } as const
-const SUBMITTED = {
-  comment: 'Review submitted.',
-  approve: 'Review submitted, and merge request approved.',
-  request_changes: 'Review submitted: you request changes.',
-}
+const submitted = () => ({
+  comment: t('Review submitted.'),
+  approve: t('Review submitted, and merge request approved.'),
+  request_changes: t('Review submitted: you request changes.'),
+})
 
 /** Sends the review with its verdict (WB-98, WB-600). */
 export const reviewSending = form({
@@ -159,9 +160,9 @@ export const reviewSending = form({
   input: review,
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { summary, verdict, sha } }) {
-    const said = await sendReview(ctx, caller, subject, { summary, verdict: VERDICTS[verdict], sha: sha || undefined })
-    if (!said) throw invalidRecord({ summary: ['is needed where there are no comments'] })
-    return new Redirect(addressOf(subject), { notice: SUBMITTED[verdict] })
+    const sent = await sendReview(ctx, caller, subject, { summary, verdict: VERDICTS[verdict], sha: sha || undefined })
+    if (!sent) throw invalidRecord({ summary: [t('is needed where there are no comments')] })
+    return new Redirect(addressOf(subject), { notice: submitted()[verdict] })
   },
 })
 
@@ -185,6 +186,6 @@ export const suggestionsForm = form({
   on: mergeRequestPage,
   async submit({ ctx, caller, subject, input: { ids, commit_message: message, back: to } }) {
     const { commit } = await applySuggestions(ctx, caller, aboutMergeRequest(subject), { ids, message })
-    return new Redirect(localPath(to, addressOf(subject)), { notice: `Applied as commit ${shortId(commit.oid)}.` })
+    return new Redirect(localPath(to, addressOf(subject)), { notice: t('Applied as commit {shortId}.', { shortId: shortId(commit.oid) }) })
   },
 })

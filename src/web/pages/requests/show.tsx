@@ -29,6 +29,8 @@ import { PersonLine } from '../../components/people/person-link.js'
 import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { projectLinks } from '../../links.js'
 import { page } from '../../page.js'
@@ -89,7 +91,11 @@ export const mergeRequestPage = page({
                   )}
                   {request.task_count > 0 && (
                     <p class="note dim">
-                      {request.task_completed_count} of {request.task_count} tasks are done.
+                      <Phrase
+                        text="{taskCompletedCount} of {taskCount} tasks are done."
+                        taskCompletedCount={request.task_completed_count}
+                        taskCount={request.task_count}
+                      />
                     </p>
                   )}
                   {reactions}
@@ -100,7 +106,7 @@ export const mergeRequestPage = page({
                 <NewCommits
                   view={view}
                   subject={subject}
-                  since="your review"
+                  since={t('your review')}
                   head={reviewed}
                   commits={await commitsSince(ctx, subject.project, request, reviewed)}
                 />
@@ -108,10 +114,10 @@ export const mergeRequestPage = page({
               <MergeBox view={view} subject={subject} {...merging} />
               {parts.mayWrite && <ReviewBox view={view} parts={parts} drafts={drafts} mayApprove={subject.may('approve_merge_request')} />}
               <div class="heading">
-                <h2>Activity</h2>
+                <h2>{t('Activity')}</h2>
                 {unresolved[0] && (
                   <a class="button ghost" href={`#discussion_${unresolved[0].id}`}>
-                    First unresolved thread
+                    {t('First unresolved thread')}
                   </a>
                 )}
               </div>
@@ -125,9 +131,9 @@ export const mergeRequestPage = page({
                   project={subject}
                   discussions={discussions}
                   drafts={drafts}
-                  hint="Markdown; lines such as /approve or /assign me are carried out."
+                  hint={t('Markdown; lines such as /approve or /assign me are carried out.')}
                 >
-                  <Checkbox {...f.thread} label="Start a thread, which has to be resolved" />
+                  <Checkbox {...f.thread} label={t('Start a thread, which has to be resolved')} />
                 </CommentForm>
               )}
               {mayUpdate && (isOpen || request.state === 'closed') && (
@@ -135,13 +141,13 @@ export const mergeRequestPage = page({
                   view={view}
                   action={at}
                   method="PUT"
-                  label={isOpen ? 'Close merge request' : 'Reopen merge request'}
+                  label={isOpen ? t('Close merge request') : t('Reopen merge request')}
                   fields={{ [fieldsOf(view, changedRequest).merge_request.state_event.name]: isOpen ? 'close' : 'reopen' }}
                 />
               )}
             </div>
             <aside>
-              <Section title="Author">
+              <Section title={t('Author')}>
                 <PersonLine view={view} user={author}>
                   <span class="dim">
                     <Time at={request.created_at} />
@@ -149,7 +155,7 @@ export const mergeRequestPage = page({
                 </PersonLine>
               </Section>
               {head_pipeline && (
-                <Section title="Pipeline">
+                <Section title={t('Pipeline')}>
                   <p>
                     <PipelineBadge state={head_pipeline.status} />
                   </p>
@@ -191,11 +197,11 @@ export const requestCommitsPage = page({
     )
     const links = projectLinks(view, fullPathOf(subject.project))
     return {
-      title: `Commits of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      title: `${t('Commits of !{iid}', { iid: subject.request.iid })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <RequestHead view={view} subject={subject} source={await sourceOf(ctx, caller, subject, subject.request)} tab="/commits" />
-          <Rows empty="There are no commits.">
+          <Rows empty={t('There are no commits.')}>
             {items.map((commit) => (
               <Row
                 key={commit.oid}
@@ -203,9 +209,9 @@ export const requestCommitsPage = page({
                   <>
                     <a
                       href={`${view.links.prefix}${addressOf(subject)}/diffs?commit_id=${commit.oid}`}
-                      aria-label={`Changes of ${shortId(commit.oid)}`}
+                      aria-label={t('Changes of {shortId}', { shortId: shortId(commit.oid) })}
                     >
-                      Changes
+                      {t('Changes')}
                     </a>
                     <a href={links.commit(commit.oid)}>
                       <code>{shortId(commit.oid)}</code>

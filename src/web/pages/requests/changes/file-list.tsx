@@ -4,6 +4,8 @@ import type { DiscussionRecord } from '../../../../services/notes/list.js'
 import { Counts, countsOf, fileAnchor, linesOf } from '../../../components/diff/diff.js'
 import { isUnresolved } from '../../../components/discussion/thread.js'
 import { Icon } from '../../../components/icon.js'
+import { plural, t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { inChunks, PagePart } from '../../../page-part.js'
 import { withQuery } from './address.js'
 import { FILES_PER_PAGE, filesOf, type Shown } from './load.js'
@@ -35,9 +37,9 @@ const ListedFiles = ({ folder, files, counted, linkTo, isViewed, threadsOf }: Li
 )
 
 const Mark = ({ viewed }: { viewed: boolean }) => (
-  <span class={viewed ? 'success' : 'dim'} title={viewed ? 'viewed' : 'not viewed'}>
+  <span class={viewed ? 'success' : 'dim'} title={viewed ? t('viewed') : t('not viewed')}>
     <Icon name={viewed ? 'circle-check' : 'circle-dashed'} />
-    <span class="hidden">{viewed ? 'viewed' : 'not viewed'}</span>
+    <span class="hidden">{viewed ? t('viewed') : t('not viewed')}</span>
   </span>
 )
 
@@ -45,7 +47,7 @@ const Mark = ({ viewed }: { viewed: boolean }) => (
 function Threads({ threads }: { threads: DiscussionRecord[] }) {
   if (threads.length === 0) return null
   const open = threads.filter(isUnresolved).length
-  const text = `${threads.length === 1 ? '1 thread' : `${threads.length} threads`}, ${open} unresolved`
+  const text = `${plural(threads.length, '1 thread', '{count} threads')}, ${t('{open} unresolved', { open })}`
   return (
     <span class={open > 0 ? 'notes waiting' : 'notes dim'} title={text}>
       <Icon name="message-square" />
@@ -77,8 +79,8 @@ export function FileList({ shown, files, isViewed }: { shown: Shown; files: File
     <div class="beside">
       <details class="summary tree" open={total <= 20}>
         <summary>
-          {total === 1 ? '1 file changed' : `${changes.truncated ? 'More than ' : ''}${total} files changed`}
-          {viewed > 0 && `, ${viewed} viewed`}
+          {changes.truncated ? t('More than {count} files changed', { count: total }) : plural(total, '1 file changed', '{count} files changed')}
+          {viewed > 0 && t(', {viewed} viewed', { viewed })}
         </summary>
         <ul>
           {[...folders].map(([folder, own]) => (
@@ -97,10 +99,15 @@ export function FileList({ shown, files, isViewed }: { shown: Shown; files: File
       </details>
       {open.length > 0 && (
         <p>
-          {open.length === 1 ? '1 unresolved thread' : `${open.length} unresolved threads`} here:{' '}
-          <a href={`#discussion_${open[0]?.id}`} data-next-thread>
-            {open.length === 1 ? 'go to it' : 'go to the first'}
-          </a>
+          <Phrase
+            text="{threads} here: {link}"
+            threads={plural(open.length, '1 unresolved thread', '{count} unresolved threads')}
+            link={
+              <a href={`#discussion_${open[0]?.id}`} data-next-thread>
+                {plural(open.length, 'go to it', 'go to the first')}
+              </a>
+            }
+          />
         </p>
       )}
     </div>

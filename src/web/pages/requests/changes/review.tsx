@@ -7,6 +7,7 @@ import { filesBeyond, LeftOut } from '../../../components/diff/diff-tables.js'
 import { WholeFileLink } from '../../../components/diff/whole-file.js'
 import { Excerpt, isUnresolved, Thread } from '../../../components/discussion/thread.js'
 import { ActionButton } from '../../../components/form.js'
+import { plural, t } from '../../../language/language.js'
 import { addressOf } from '../address.js'
 import { Draft } from '../drafts.js'
 import { keyOf } from '../places.js'
@@ -62,9 +63,7 @@ export function reviewOf(shown: Shown, files: FileDiff[]): DiffReview {
           {outdated.length > 0 && (
             <details class="outdated" open={outdated.some(isUnresolved)}>
               <summary>
-                {outdated.length === 1
-                  ? '1 thread about lines that have changed since'
-                  : `${outdated.length} threads about lines that have changed since`}
+                {plural(outdated.length, '1 thread about lines that have changed since', '{count} threads about lines that have changed since')}
               </summary>
               {outdated.map((discussion) => (
                 <ThreadBox key={discussion.id} shown={shown} discussion={discussion} outdated />
@@ -132,14 +131,21 @@ function FileTools({ shown: { view, parts, mayComment, lineMapping, subject }, f
     <>
       <WholeFileLink view={view} file={file} />
       {mayComment && (lineMapping === null || lineMapping(file, null)) && (
-        <button type="submit" form={`on_${anchor}`} name="line" value="file" class="quiet" aria-label={`Comment on the file ${file.new_path}`}>
-          Comment
+        <button
+          type="submit"
+          form={`on_${anchor}`}
+          name="line"
+          value="file"
+          class="quiet"
+          aria-label={t('Comment on the file {newPath}', { newPath: file.new_path })}
+        >
+          {t('Comment')}
         </button>
       )}
       <ActionButton
         view={view}
         action={`${addressOf(subject)}/viewed`}
-        label={viewed ? '✓ Viewed' : 'Viewed'}
+        label={viewed ? t('✓ Viewed') : t('Viewed')}
         what={file.new_path}
         class="quiet"
         fields={{ file: anchor, change: changeDigest(file), viewed: String(!viewed), ...(parts.back && { back: parts.back }) }}
@@ -152,16 +158,16 @@ function FileTools({ shown: { view, parts, mayComment, lineMapping, subject }, f
 /** A picture with a numbered mark at each point that notes are about (WB-262). */
 function MarkedPicture({ address, marks }: { address: string; marks: { to: string; position: Position }[] }) {
   const { width = 0, height = 0 } = marks[0]?.position ?? {}
-  if (width === 0 || height === 0) return <img src={address} alt="After" loading="lazy" />
+  if (width === 0 || height === 0) return <img src={address} alt={t('After')} loading="lazy" />
   const radius = Math.max(width, height) / 30
   return (
     <svg class="marked" viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
-      <title>After, with {marks.length === 1 ? '1 mark' : `${marks.length} marks`}</title>
+      <title>{plural(marks.length, 'After, with 1 mark', 'After, with {count} marks')}</title>
       <image href={address} width={width} height={height} />
       {marks.map(({ to, position }, i) => {
         const [x, y] = [((position.x ?? 0) * width) / (position.width || width), ((position.y ?? 0) * height) / (position.height || height)]
         return (
-          <a key={to} href={`#${to}`} aria-label={`Comment ${i + 1} on the picture`}>
+          <a key={to} href={`#${to}`} aria-label={t('Comment {i} on the picture', { i: i + 1 })}>
             <circle cx={x} cy={y} r={radius} />
             <text x={x} y={y} font-size={radius * 1.3} text-anchor="middle" dominant-baseline="central">
               {i + 1}

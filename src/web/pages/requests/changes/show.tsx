@@ -7,6 +7,8 @@ import { repositoryOf } from '../../../../services/repository/repositories.js'
 import { diffFiles } from '../../../components/diff/diff-tables.js'
 import { SelectedSuggestions } from '../../../components/discussion/suggestions.js'
 import { Pager } from '../../../components/list.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
 import { page } from '../../../page.js'
@@ -38,7 +40,7 @@ export const requestChangesPage = page({
     const links = projectLinks(view, fullPathOf(subject.project))
     const to = view.links.prefix + at
     return {
-      title: `Changes of !${subject.request.iid} · ${fullPathOf(subject.project)}`,
+      title: `${t('Changes of !{iid}', { iid: subject.request.iid })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="merge_requests">
           <RequestHead
@@ -52,11 +54,11 @@ export const requestChangesPage = page({
             <NewCommits
               view={view}
               subject={subject}
-              since="your last look"
+              since={t('your last look')}
               head={looked.head_commit_sha}
               commits={await commitsSince(ctx, subject.project, subject.request, looked.head_commit_sha)}
             >
-              {`What has changed since version ${numberOf(changes, looked.id)}`}
+              {t('What has changed since version {number}', { number: numberOf(changes, looked.id) })}
             </NewCommits>
           )}
           {commit && (
@@ -70,24 +72,31 @@ export const requestChangesPage = page({
             {shown.lineMapping && version && (
               <>
                 <span class="dim">
-                  Comments are about version {numberOf(changes, version.id)}: they can be written on the lines that its changes have as they are here.
+                  <Phrase
+                    text="Comments are about version {number}: they can be written on the lines that its changes have as they are here."
+                    number={numberOf(changes, version.id)}
+                  />
                 </span>
-                <a href={withQuery(to, { ...(input.view && { view: input.view }), diff_id: String(version.id) })}>All its changes</a>
+                <a href={withQuery(to, { ...(input.view && { view: input.view }), diff_id: String(version.id) })}>{t('All its changes')}</a>
               </>
             )}
             <span class="last toolbar">
-              {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>Unified</a> : <strong>Unified</strong>}
-              {input.view === 'parallel' ? <strong>Side-by-side</strong> : <a href={withQuery(to, { ...kept, view: 'parallel' })}>Side-by-side</a>}
-              <a href={withQuery(to, { ...kept, w: input.w ? '0' : '1' })}>{input.w ? 'Show whitespace changes' : 'Hide whitespace changes'}</a>
+              {input.view === 'parallel' ? <a href={withQuery(to, { ...kept, view: 'inline' })}>{t('Unified')}</a> : <strong>{t('Unified')}</strong>}
+              {input.view === 'parallel' ? (
+                <strong>{t('Side-by-side')}</strong>
+              ) : (
+                <a href={withQuery(to, { ...kept, view: 'parallel' })}>{t('Side-by-side')}</a>
+              )}
+              <a href={withQuery(to, { ...kept, w: input.w ? '0' : '1' })}>{input.w ? t('Show whitespace changes') : t('Hide whitespace changes')}</a>
             </span>
           </div>
           {input.only && (
             <p>
-              <a href={withQuery(to, kept)}>All files</a>
+              <a href={withQuery(to, kept)}>{t('All files')}</a>
             </p>
           )}
           <SelectedSuggestions view={view} {...parts} />
-          {files.length === 0 && <p class="empty">There are no changes.</p>}
+          {files.length === 0 && <p class="empty">{t('There are no changes.')}</p>}
           {
             await diffFiles(ctx, {
               files,
@@ -108,7 +117,11 @@ export const requestChangesPage = page({
           }
           {shown.moreThreads > 0 && (
             <p class="flash">
-              {shown.moreThreads} more threads about these files are on the <a href={view.links.prefix + addressOf(subject)}>overview</a>.
+              <Phrase
+                text="{moreThreads} more threads about these files are on the {link}."
+                moreThreads={shown.moreThreads}
+                link={<a href={view.links.prefix + addressOf(subject)}>{t('overview')}</a>}
+              />
             </p>
           )}
           {!input.only && <Pager view={view} page={input.page} perPage={FILES_PER_PAGE} total={changes.files.length} />}

@@ -1,6 +1,8 @@
 import type { ShownChanges } from '../../../../services/issuables/merge-requests/reading/contents.js'
 import { shortId } from '../../../components/files/code.js'
 import { titleOf } from '../../../components/files/commit.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { withQuery } from './address.js'
 import type { Shown } from './load.js'
 
@@ -18,24 +20,24 @@ export function Versions({ shown: { changes, view, at, kept } }: { shown: Shown 
         .map(([name, value]) => (
           <input key={name} type="hidden" name={name} value={value} />
         ))}
-      <label for="diff_id">Version</label>
+      <label for="diff_id">{t('Version')}</label>
       <select id="diff_id" name="diff_id">
         {versions.map(({ id, head_commit_sha }, i) => (
           <option key={id} value={id} selected={id === version.id}>
-            {versions.length - i} {i === 0 ? '(latest)' : ''} {shortId(head_commit_sha)}
+            {versions.length - i} {i === 0 ? t('(latest)') : ''} {shortId(head_commit_sha)}
           </option>
         ))}
       </select>
-      <label for="start_sha">since</label>
+      <label for="start_sha">{t('since')}</label>
       <select id="start_sha" name="start_sha">
-        <option value="">the target branch</option>
+        <option value="">{t('the target branch')}</option>
         {before.map(({ id, head_commit_sha }) => (
           <option key={id} value={head_commit_sha} selected={id === since?.id}>
-            version {numberOf(changes, id)} {shortId(head_commit_sha)}
+            <Phrase text="version {number} {shortId}" number={numberOf(changes, id)} shortId={shortId(head_commit_sha)} />
           </option>
         ))}
       </select>
-      <button type="submit">Show</button>
+      <button type="submit">{t('Show')}</button>
     </form>
   )
 }
@@ -54,9 +56,9 @@ export function CommitBar({ shown: { changes, view, at, kept }, commits }: { sho
         <span class="grow">
           <strong>{titleOf(commit)}</strong> <code>{shortId(commit.oid)}</code>
         </span>
-        {to(commits[i + 1], 'Previous commit')}
-        {i > 0 && to(commits[i - 1], 'Next commit')}
-        <a href={withQuery(view.links.prefix + at, all)}>All commits</a>
+        {to(commits[i + 1], t('Previous commit'))}
+        {i > 0 && to(commits[i - 1], t('Next commit'))}
+        <a href={withQuery(view.links.prefix + at, all)}>{t('All commits')}</a>
       </div>
     </div>
   )
