@@ -5,6 +5,8 @@ import { listEventsOfProject } from '../../../services/activity/events.js'
 import { titleOf } from '../../components/files/commit.js'
 import { Pager } from '../../components/list.js'
 import { Activity } from '../../components/people/activity.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject } from '../../links.js'
 import { page } from '../../page.js'
@@ -25,11 +27,11 @@ export const activityPage = page({
     const fullPath = fullPathOf(subject.project)
     const { items, total } = await listEventsOfProject(ctx, caller, subject, { sort: 'desc', page: input.page, per_page: PER_PAGE })
     return {
-      title: `Activity · ${fullPath}`,
-      feed: { title: `Activity of ${fullPath}`, at: `${homeOfProject(subject)}.atom` },
+      title: `${t('Activity')} · ${fullPath}`,
+      feed: { title: t('Activity of {fullPath}', { fullPath }), at: `${homeOfProject(subject)}.atom` },
       body: (
-        <ProjectLayout view={view} subject={subject} tab="activity" heading="Activity">
-          <Activity view={view} events={items} paths={new Map()} empty="Nothing has happened here yet." />
+        <ProjectLayout view={view} subject={subject} tab="activity" heading={t('Activity')}>
+          <Activity view={view} events={items} paths={new Map()} empty={t('Nothing has happened here yet.')} />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
       ),
@@ -49,10 +51,10 @@ export const contributorsPage = page({
     const most = people[0]?.commits ?? 1
     const shown = people.slice(0, MAX_PEOPLE)
     return {
-      title: `Contributors · ${fullPathOf(subject.project)}`,
+      title: `${t('Contributors')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
-          <h1>Contributors</h1>
+          <h1>{t('Contributors')}</h1>
           <div class="toolbar">
             <RefSwitch place={place} page="graphs" />
           </div>
@@ -60,10 +62,10 @@ export const contributorsPage = page({
             <table class="chart">
               <thead>
                 <tr>
-                  <th scope="col">Author</th>
-                  <th scope="col">Commits</th>
+                  <th scope="col">{t('Author')}</th>
+                  <th scope="col">{t('Commits')}</th>
                   <th scope="col">
-                    <span class="hidden">Share</span>
+                    <span class="hidden">{t('Share')}</span>
                   </th>
                 </tr>
               </thead>
@@ -84,7 +86,11 @@ export const contributorsPage = page({
               </tbody>
             </table>
           </div>
-          {people.length > shown.length && <p class="dim">and {people.length - shown.length} more</p>}
+          {people.length > shown.length && (
+            <p class="dim">
+              <Phrase text="and {count} more" count={people.length - shown.length} />
+            </p>
+          )}
         </ProjectLayout>
       ),
     }
@@ -140,10 +146,10 @@ export const graphPage = page({
     const x = (column: number) => STEP * (column + 0.5)
     const isDrawn = (...all: number[]) => all.every((column) => column < MAX_COLUMNS)
     return {
-      title: `Graph · ${fullPathOf(subject.project)}`,
+      title: `${t('Graph')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
-          <h1>Graph</h1>
+          <h1>{t('Graph')}</h1>
           <div class="toolbar">
             <RefSwitch place={place} page="network" />
           </div>
@@ -176,7 +182,12 @@ export const graphPage = page({
           </div>
           {total > commits.length && (
             <p class="dim">
-              The newest {MAX_GRAPH} of {total} commits. <a href={place.links.page(`network/${commits.at(-1)?.oid}`)}>Older ones</a>
+              <Phrase
+                text="The newest {maxgraph} of {total} commits. {link}"
+                maxgraph={MAX_GRAPH}
+                total={total}
+                link={<a href={place.links.page(`network/${commits.at(-1)?.oid}`)}>{t('Older ones')}</a>}
+              />
             </p>
           )}
         </ProjectLayout>

@@ -12,13 +12,15 @@ import { findUsersByAddress } from '../../../services/identity/user-ref.js'
 import { isMarkdown } from '../../../services/markdown/relative.js'
 import { IGNORED_REVISIONS, ignoredRevisions } from '../../../services/repository/blame.js'
 import { sizeOfPointer } from '../../../services/repository/raw.js'
-import { counted, sizeText } from '../../components/facts.js'
+import { sizeText } from '../../components/facts.js'
 import { Author, anyHidden, CopyButton, Lines, LineTable, PathLinks, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { CsvTable } from '../../components/files/csv.js'
 import { Icon } from '../../components/icon.js'
 import { CodeCell, HiddenNotice, Prose } from '../../components/markup.js'
 import { Time } from '../../components/time.js'
+import { plural, t, text } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { MAX_EDITED } from './committing.js'
@@ -55,17 +57,17 @@ async function contentOf({ cpu }: Context, { repository, commit, path }: Place, 
     return { kind: 'link', to, target: target !== null && (await repository.entry(commit.oid, target)) ? target : null }
   }
   if (IMAGE.test(path) || (DRAWING.test(path) && size > MAX_BYTES)) return { kind: 'image' }
-  if (size > MAX_BYTES) return { kind: 'none', why: `This file is too large to be shown (${sizeText(size)}).` }
+  if (size > MAX_BYTES) return { kind: 'none', why: t('This file is too large to be shown ({size}).', { size: sizeText(size) }) }
   const content = await repository.blob(entry.oid)
   if (!content) throw notFound()
   const stored = sizeOfPointer(content)
-  if (stored !== null) return { kind: 'none', why: `This file is stored with Git LFS (${sizeText(stored)}).` }
+  if (stored !== null) return { kind: 'none', why: t('This file is stored with Git LFS ({size}).', { size: sizeText(stored) }) }
   const { text, plain } = textOf(content)
-  if (text === null) return { kind: 'none', why: `This is a binary file (${sizeText(size)}).` }
+  if (text === null) return { kind: 'none', why: t('This is a binary file ({size}).', { size: sizeText(size) }) }
   const lines = text.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
   if (lines.at(-1) === '') lines.pop()
   return lines.length > MAX_LINES
-    ? { kind: 'none', why: `This file has too many lines to be shown (${lines.length}).` }
+    ? { kind: 'none', why: t('This file has too many lines to be shown ({count}).', { count: lines.length }) }
     : { kind: 'text', lines, plain, hidden: await cpu.slices.steps(() => anyHidden(lines)) }
 }
 
@@ -121,24 +123,24 @@ const Toolbar = ({ place: { links, ref, path, ...place }, project, current, isTe
     <RefSwitch place={{ links, ref, path, ...place }} page="blob" />
     <PathLinks links={links} project={project} revision={ref} path={path} last="blob" />
     <span class="last line">
-      <nav class="group" aria-label="Views of the file">
+      <nav class="group" aria-label={t('Views of the file')}>
         {(
           [
-            ['Code', links.blob(ref, path), true],
-            ['Blame', links.blame(ref, path), isText],
-            ['History', links.commits(ref, path), true],
+            [text('Code'), links.blob(ref, path), true],
+            [text('Blame'), links.blame(ref, path), isText],
+            [text('History'), links.commits(ref, path), true],
           ] as const
         ).map(
           ([label, to, isShown]) =>
             isShown && (
               <a key={label} class="button" href={to} {...(label === current && { 'aria-current': 'page' })}>
-                {label}
+                {t(label)}
               </a>
             ),
         )}
       </nav>
       <a class="button" href={links.raw(ref, path)}>
-        Raw
+        {t('Raw')}
       </a>
       <FindFile place={{ links, ref }} />
       {children}
@@ -201,24 +203,24 @@ export const blobPage = page({
               </span>
               <span class="line dim">
                 <span>
-                  {shown.kind === 'text' && `${counted(shown.lines.length, 'line')}, `}
+                  {shown.kind === 'text' && `${plural(shown.lines.length, '{count} line', '{count} lines')}, `}
                   {sizeText(size)}
-                  {entry.mode === '100755' && ', executable'}
+                  {entry.mode === '100755' && t(', executable')}
                 </span>
                 {hasRich && shown.kind === 'text' && (
                   <a class="button" href={links.blob(ref, path) + (isRich ? '?plain=1' : '')}>
-                    {isRich ? 'Source' : 'Rendered'}
+                    {isRich ? t('Source') : t('Rendered')}
                   </a>
                 )}
                 {shown.kind === 'text' && (
                   <>
-                    <CopyButton label="Copy the file" from={links.raw(ref, path)} />
+                    <CopyButton label={t('Copy the file')} from={links.raw(ref, path)} />
                     <CopyLines />
                   </>
                 )}
                 {ref !== commit.oid && (
                   <a class="button ghost" href={links.blob(commit.oid, path)} data-key="y">
-                    Permalink
+                    {t('Permalink')}
                   </a>
                 )}
               </span>
@@ -238,18 +240,18 @@ const ChangeMenu = ({ place: { links, ref, path }, shown }: { place: Place; show
     {shown.kind === 'text' && shown.plain && (
       <a class="button" href={links.edit(ref, path)}>
         <Icon name="pencil" />
-        Edit
+        {t('Edit')}
       </a>
     )}
     <details class="menu end">
-      <summary class="button square" aria-label="Change this file">
+      <summary class="button square" aria-label={t('Change this file')}>
         <Icon name="ellipsis" />
       </summary>
       <div class="items">
-        {shown.kind !== 'link' && <a href={links.replace(ref, path)}>Replace</a>}
-        <a href={links.rename(ref, path)}>Rename or move</a>
+        {shown.kind !== 'link' && <a href={links.replace(ref, path)}>{t('Replace')}</a>}
+        <a href={links.rename(ref, path)}>{t('Rename or move')}</a>
         <a href={links.remove(ref, path)} class="danger">
-          Delete
+          {t('Delete')}
         </a>
       </div>
     </details>
@@ -259,7 +261,7 @@ const ChangeMenu = ({ place: { links, ref, path }, shown }: { place: Place; show
 /** Shown by the script while lines are chosen. */
 const CopyLines = () => (
   <button type="button" class="copy" data-copy-lines hidden>
-    Copy lines
+    {t('Copy lines')}
   </button>
 )
 
@@ -273,11 +275,11 @@ function Content({ shown, place }: { shown: Shown; place: Place }) {
   const { links, ref, path } = place
   switch (shown.kind) {
     case 'text':
-      if (shown.lines.length === 0) return <p class="empty">This file is empty.</p>
+      if (shown.lines.length === 0) return <p class="empty">{t('This file is empty.')}</p>
       if (shown.rich !== undefined) return shown.rich
       return (
         <>
-          {shown.hidden && <HiddenNotice of="This file" />}
+          {shown.hidden && <HiddenNotice of={t('This file')} />}
           <Lines lines={shown.lines} marked={shown.marked ?? null} />
         </>
       )
@@ -286,13 +288,16 @@ function Content({ shown, place }: { shown: Shown; place: Place }) {
     case 'link':
       return (
         <p class="note">
-          Symbolic link to {shown.target === null ? <code>{shown.to}</code> : <a href={links.blob(ref, shown.target)}>{shown.to}</a>}
+          <Phrase
+            text="Symbolic link to {to}"
+            to={shown.target === null ? <code>{shown.to}</code> : <a href={links.blob(ref, shown.target)}>{shown.to}</a>}
+          />
         </p>
       )
     case 'none':
       return (
         <p class="note">
-          {shown.why} <a href={links.raw(ref, path)}>Open or download it.</a>
+          {shown.why} <a href={links.raw(ref, path)}>{t('Open or download it.')}</a>
         </p>
       )
   }
@@ -324,27 +329,32 @@ export const blamePage = page({
     )
     const starts = new Map(groups.map((group) => [group.start, group]))
     return {
-      title: `Blame of ${path} · ${fullPathOf(subject.project)}`,
+      title: `${t('Blame of {path}', { path })} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code" heading={`Blame of ${path}`}>
+        <ProjectLayout view={view} subject={subject} tab="code" heading={t('Blame of {path}', { path })}>
           <Toolbar place={place} project={subject.project.path} current="Blame" isText />
           <div class="box file">
             <p class="head">
               <span class="grow">
-                {counted(shown.lines.length, 'line')}, {sizeText(size)}
-                {truncated && <span class="dim"> · not all lines: it took too long</span>}
+                {plural(shown.lines.length, '{count} line', '{count} lines')}, {sizeText(size)}
+                {truncated && (
+                  <span class="dim">
+                    {' · '}
+                    {t('not all lines: it took too long')}
+                  </span>
+                )}
                 {ignored !== null && (
                   <span class="dim">
                     {' · '}
-                    {leavesOut ? 'without the commits of ' : 'with the commits of '}
+                    {leavesOut ? `${t('without the commits of')} ` : `${t('with the commits of')} `}
                     <a href={links.blob(subject.project.default_branch, IGNORED_REVISIONS)}>{IGNORED_REVISIONS}</a>
                     {' · '}
-                    <a href={blameOf(ref, path, !leavesOut)}>{leavesOut ? 'Show them' : 'Leave them out'}</a>
+                    <a href={blameOf(ref, path, !leavesOut)}>{leavesOut ? t('Show them') : t('Leave them out')}</a>
                   </span>
                 )}
               </span>
             </p>
-            {shown.hidden && <HiddenNotice of="This file" />}
+            {shown.hidden && <HiddenNotice of={t('This file')} />}
             <LineTable
               lines={shown.lines}
               class="lines blame"
@@ -366,7 +376,11 @@ export const blamePage = page({
                               <Time at={momentOf(change.author)} />
                             </span>
                             {previous && (
-                              <a href={blameOf(previous.oid, previous.path)} class="before" aria-label={`Blame before ${shortId(change.oid)}`}>
+                              <a
+                                href={blameOf(previous.oid, previous.path)}
+                                class="before"
+                                aria-label={t('Blame before {shortId}', { shortId: shortId(change.oid) })}
+                              >
                                 <Icon name="history" />
                               </a>
                             )}

@@ -6,6 +6,7 @@ import * as documented from '../../../http/documented.js'
 import { file, opt, orDefault, str } from '../../../http/params.js'
 import { Field, FormFaults, FormTag, Hidden, Submit, typed } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl } from '../../links.js'
 import { type FormMethod, form, type PageView, page, Redirect } from '../../page.js'
@@ -42,7 +43,7 @@ const frame = ({ view, subject, place, last, title, action, method, files = fals
         <CommitFields view={view} message={message} branch={place.branch} />
         <p class="row start">
           <Submit {...submit} />
-          <a href={last === null ? place.links.tree(place.branch, place.path) : place.links.blob(place.branch, place.path)}>Cancel</a>
+          <a href={last === null ? place.links.tree(place.branch, place.path) : place.links.blob(place.branch, place.path)}>{t('Cancel')}</a>
         </p>
       </FormTag>
     </ProjectLayout>
@@ -54,7 +55,7 @@ const at = z.object({ path: str() })
 const addressOf = ({ branch, path }: { branch: string; path: string }) => `${inUrl(branch)}${path && `/${inUrl(path)}`}`
 
 const changed = (subject: ProjectSubject, branch: string, path: string) =>
-  new Redirect(`${within(subject)}/blob/${inUrl(branch)}/${inUrl(path)}`, { notice: `Your change is on the branch ${branch}.` })
+  new Redirect(`${within(subject)}/blob/${inUrl(branch)}/${inUrl(path)}`, { notice: t('Your change is on the branch {branch}.', { branch }) })
 
 const replaced = known.extend({ file: opt(file()) })
 
@@ -71,13 +72,18 @@ export const replacePage = page({
       subject,
       place,
       last,
-      title: `Replace ${place.path}`,
+      title: t('Replace {path}', { path: place.path }),
       action: `replace/${addressOf(place)}`,
       files: true,
       message: `Replace ${place.path}`,
-      submit: { label: 'Replace file' },
+      submit: { label: t('Replace file') },
       children: (
-        <Field {...fieldsOf(view, replaced).file} required label="File" hint="Its content takes the place of what is there; the name stays." />
+        <Field
+          {...fieldsOf(view, replaced).file}
+          required
+          label={t('File')}
+          hint={t('Its content takes the place of what is there; the name stays.')}
+        />
       ),
     })
   },
@@ -115,11 +121,11 @@ export const renamePage = page({
       subject,
       place,
       last,
-      title: `Rename or move ${place.path}`,
+      title: t('Rename or move {path}', { path: place.path }),
       action: `rename/${addressOf(place)}`,
       message: `Rename ${place.path}`,
-      submit: { label: 'Rename file' },
-      children: <Field {...fieldsOf(view, renamed).file_path} label="New path" value={place.path} hint="Slashes make folders." autofocus />,
+      submit: { label: t('Rename file') },
+      children: <Field {...fieldsOf(view, renamed).file_path} label={t('New path')} value={place.path} hint={t('Slashes make folders.')} autofocus />,
     })
   },
 })
@@ -153,11 +159,11 @@ export const deletePage = page({
       subject,
       place,
       last,
-      title: `Delete ${place.path}`,
+      title: t('Delete {path}', { path: place.path }),
       action: `blob/${addressOf(place)}`,
       method: 'DELETE',
       message: `Delete ${place.path}`,
-      submit: { label: 'Delete file', class: 'danger' },
+      submit: { label: t('Delete file'), class: 'danger' },
     })
   },
 })
@@ -175,7 +181,7 @@ export const fileRemoval = form({
       action: { action: 'delete', file_path: place.path, last_commit_id: input.last_commit_sha },
     })
     return new Redirect(`${within(subject)}/tree/${inUrl(input.branch_name)}`, {
-      notice: `${place.path} is deleted on the branch ${input.branch_name}.`,
+      notice: t('{path} is deleted on the branch {branchName}.', { path: place.path, branchName: input.branch_name }),
     })
   },
 })
@@ -194,12 +200,12 @@ export const uploadPage = page({
       subject,
       place,
       last: null,
-      title: place.path ? `Upload a file to ${place.path}` : 'Upload a file',
+      title: place.path ? t('Upload a file to {path}', { path: place.path }) : t('Upload a file'),
       action: `upload/${addressOf(place)}`,
       files: true,
       message: 'Upload a file',
-      submit: { label: 'Upload file' },
-      children: <Field {...fieldsOf(view, uploaded).file} required label="File" />,
+      submit: { label: t('Upload file') },
+      children: <Field {...fieldsOf(view, uploaded).file} required label={t('File')} />,
     })
   },
 })
@@ -218,7 +224,7 @@ export const uploadForm = form({
     const action = { action: 'create', file_path, content: data.toString('base64'), encoding: 'base64' }
     await commitAction(ctx, subject, caller, place, { ...input, action })
     return new Redirect(`${within(subject)}/blob/${inUrl(input.branch_name)}/${inUrl(file_path)}`, {
-      notice: `The file is on the branch ${input.branch_name}.`,
+      notice: t('The file is on the branch {branchName}.', { branchName: input.branch_name }),
     })
   },
 })

@@ -34,6 +34,8 @@ import { RequestRow } from '../../components/issuable/rows.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -46,35 +48,48 @@ const PER_PAGE = 20
 
 const within = (subject: ProjectSubject) => `${homeOfProject(subject)}/-`
 
-const SIGNATURES: Record<string, [string, 'success' | 'waiting']> = {
-  verified: ['Verified', 'success'],
-  unverified: ['Unverified signature', 'waiting'],
-  same_user_different_email: ['Signed with another address of the user', 'waiting'],
-  other_user: ['Signed by another user', 'waiting'],
-  unverified_key: ['Signed with an unverified key', 'waiting'],
-  unknown_key: ['Signed with an unknown key', 'waiting'],
-}
+const signatures = (): Record<string, [string, 'success' | 'waiting']> => ({
+  verified: [t('Verified'), 'success'],
+  unverified: [t('Unverified signature'), 'waiting'],
+  same_user_different_email: [t('Signed with another address of the user'), 'waiting'],
+  other_user: [t('Signed by another user'), 'waiting'],
+  unverified_key: [t('Signed with an unverified key'), 'waiting'],
+  unknown_key: [t('Signed with an unknown key'), 'waiting'],
+})
 
-const PICKS = {
-  cherry_pick: { verb: 'Cherry-pick', does: 'Makes the same change on another branch.', prefix: 'cherry-pick' },
-  revert: { verb: 'Revert', does: 'Takes the change back by a new commit.', prefix: 'revert' },
-} as const
+const picksTexts = () =>
+  ({
+    cherry_pick: { verb: t('Cherry-pick'), does: t('Makes the same change on another branch.'), prefix: 'cherry-pick' },
+    revert: { verb: t('Revert'), does: t('Takes the change back by a new commit.'), prefix: 'revert' },
+  }) as const
 
 const picked = z.object({ start_branch: orDefault(documented.filled(), ''), create_merge_request: opt(str()) })
 
 /** Makes the change of a commit, or its reverse, on a branch. */
-const PickForm = ({ view, subject, oid, kind }: { view: PageView; subject: ProjectSubject; oid: string; kind: keyof typeof PICKS }) => {
+const PickForm = ({
+  view,
+  subject,
+  oid,
+  kind,
+}: {
+  view: PageView
+  subject: ProjectSubject
+  oid: string
+  kind: keyof ReturnType<typeof picksTexts>
+}) => {
   const isOwn = view.submitted?.values['pick'] === kind
   const own = isOwn ? view : { ...view, submitted: null }
-  const { verb, does } = PICKS[kind]
+  const { verb, does } = picksTexts()[kind]
   const f = fieldsOf(own, picked)
   return (
     <FormTag view={view} action={`${within(subject)}/commit/${oid}/${kind}`}>
       {isOwn && <FormFaults view={view} />}
       <p class="dim">{does}</p>
       <input type="hidden" name="pick" value={kind} />
-      <Field {...f.start_branch} within={kind} label="Branch" value={subject.project.default_branch} />
-      {subject.can('create_merge_request') && <Checkbox {...f.create_merge_request} label="On a new branch, with a merge request" value={kind} />}
+      <Field {...f.start_branch} within={kind} label={t('Branch')} value={subject.project.default_branch} />
+      {subject.can('create_merge_request') && (
+        <Checkbox {...f.create_merge_request} label={t('On a new branch, with a merge request')} value={kind} />
+      )}
       <Submit label={verb} class="" />
     </FormTag>
   )
@@ -106,7 +121,7 @@ export const commitPage = page({
     )
     const { first, text } = partsOfMessage(commit.message)
     const title = first.trim() || titleOf(commit)
-    const sign = signature && SIGNATURES[signature.status]
+    const sign = signature && signatures()[signature.status]
     const pipeline = states.get(commit.oid)
     const [parallel, ignoreSpace] = [input.view === 'parallel', input.w ?? false]
     const mayComment = view.viewer !== null && subject.can('comment_on_commit')
@@ -160,8 +175,12 @@ export const commitPage = page({
             </pre>
           )}
           <p class="dim">
-            <Author view={view} commit={commit} users={users} /> wrote this <Time at={momentOf(commit.author)} />
-            {commit.committer.email !== commit.author.email && <>, committed by {commit.committer.name}</>}{' '}
+            <Phrase
+              text="{author} wrote this {time}"
+              author={<Author view={view} commit={commit} users={users} />}
+              time={<Time at={momentOf(commit.author)} />}
+            />
+            {commit.committer.email !== commit.author.email && <Phrase text=", committed by {name}" name={commit.committer.name} />}{' '}
             {pipeline &&
               (view.viewer ? (
                 <a href={links.page(`pipelines/${pipeline.id}`)}>
@@ -173,31 +192,40 @@ export const commitPage = page({
             {sign && <Badge kind={sign[1]}>{sign[0]}</Badge>}
           </p>
           <p class="dim">
-            Commit <code id="commit-id">{commit.oid}</code> <CopyButton label="Copy the commit id" of="commit-id" />
+            <Phrase
+              text="Commit {oid} {copyButton}"
+              oid={<code id="commit-id">{commit.oid}</code>}
+              copyButton={<CopyButton label={t('Copy the commit id')} of="commit-id" />}
+            />
             {commit.parents.map((parent) => (
               <>
-                {' · parent '}
-                <a key={parent} href={links.commit(parent)}>
-                  <code>{shortId(parent)}</code>
-                </a>
+                {' · '}
+                <Phrase
+                  text="parent {link}"
+                  link={
+                    <a key={parent} href={links.commit(parent)}>
+                      <code>{shortId(parent)}</code>
+                    </a>
+                  }
+                />
               </>
             ))}
             {' · '}
-            <a href={links.tree(commit.oid)}>Files</a>
+            <a href={links.tree(commit.oid)}>{t('Files')}</a>
             {' · '}
-            <a href={`${links.commit(commit.oid)}.patch`}>Patch</a>
+            <a href={`${links.commit(commit.oid)}.patch`}>{t('Patch')}</a>
             {' · '}
-            <a href={`${links.commit(commit.oid)}.diff`}>Diff</a>
+            <a href={`${links.commit(commit.oid)}.diff`}>{t('Diff')}</a>
             {' · '}
-            <a href={`${links.commit(commit.oid)}/branches`}>Branches and tags with this commit</a>
+            <a href={`${links.commit(commit.oid)}/branches`}>{t('Branches and tags with this commit')}</a>
             {view.viewer && (
               <>
                 {' · '}
-                <a href={`${links.commit(commit.oid)}/merge_requests`}>Merge requests</a>
+                <a href={`${links.commit(commit.oid)}/merge_requests`}>{t('Merge requests')}</a>
                 {subject.can('read_pipeline') && (
                   <>
                     {' · '}
-                    <a href={`${links.commit(commit.oid)}/pipelines`}>Pipelines</a>
+                    <a href={`${links.commit(commit.oid)}/pipelines`}>{t('Pipelines')}</a>
                   </>
                 )}
               </>
@@ -205,7 +233,7 @@ export const commitPage = page({
           </p>
           {mayPick && (
             <details class="picks" open={view.submitted?.values['pick'] !== undefined}>
-              <summary>Cherry-pick or revert</summary>
+              <summary>{t('Cherry-pick or revert')}</summary>
               <div class="columns">
                 <PickForm view={view} subject={subject} oid={commit.oid} kind="cherry_pick" />
                 <PickForm view={view} subject={subject} oid={commit.oid} kind="revert" />
@@ -236,16 +264,20 @@ export const commitPage = page({
                 : null,
             )
           }
-          {(elsewhere.length > 0 || mayComment) && <h2>Comments</h2>}
+          {(elsewhere.length > 0 || mayComment) && <h2>{t('Comments')}</h2>}
           <Discussions {...parts} view={view} discussions={elsewhere} />
-          {discussions.total > discussions.items.length && <p class="dim">{discussions.total - discussions.items.length} more are in the API.</p>}
+          {discussions.total > discussions.items.length && (
+            <p class="dim">
+              <Phrase text="{count} more are in the API." count={discussions.total - discussions.items.length} />
+            </p>
+          )}
           {mayComment && (
             <CommentForm
               view={isOnLine || view.submitted?.values['pick'] !== undefined ? unsent(view) : view}
               at={action}
               project={subject}
               discussions={discussions.items}
-              hint="In Markdown."
+              hint={t('In Markdown.')}
             />
           )}
         </ProjectLayout>
@@ -308,8 +340,8 @@ const LineComment = ({
         <Hidden {...f.path} value={file.new_path} />
         <Hidden {...f.line} value={place} />
         <input type="hidden" name="on" value={fileAnchor(file.new_path)} />
-        <Editor {...f.note.note} within="line" label="Comment on this line" rows={4} hint="In Markdown." autofocus project={project} />
-        <Submit label="Comment on line" class="" />
+        <Editor {...f.note.note} within="line" label={t('Comment on this line')} rows={4} hint={t('In Markdown.')} autofocus project={project} />
+        <Submit label={t('Comment on line')} class="" />
       </EditorForm>
     </div>
   )
@@ -342,14 +374,14 @@ export const lineCommentForm = form({
     const [old, now] = line.split('_').map((number) => (/^\d{1,9}$/.test(number) ? Number(number) : null))
     checkBody(note.note)
     const thread = await threadAtLine(ctx, subject, commitRange(subject), { old_line: old ?? null, new_line: now ?? null, new_path: path })
-    if (!thread) throw refused('The change has no such line.')
+    if (!thread) throw refused(t('The change has no such line.'))
     const made = await createNote(ctx, caller, subject, { body: note.note }, thread)
     return new Redirect(`${within(subject)}/commit/${subject.noteable.commit?.oid}#note_${made.note.id}`)
   },
 })
 
 /** The form of a cherry-pick or a revert. */
-const pickForm = (kind: keyof typeof PICKS) =>
+const pickForm = (kind: keyof ReturnType<typeof picksTexts>) =>
   form({
     at: `P/-/commit/:sha/${kind}`,
     access: onProjectSignedIn('push_code'),
@@ -361,14 +393,14 @@ const pickForm = (kind: keyof typeof PICKS) =>
       const commit = (branch: string, dry_run = false) => pick(ctx, subject, caller, { sha: oid, branch, dry_run })
       if (!create_merge_request) {
         const made = await commit(start)
-        return new Redirect(`${within(subject)}/commit/${made?.oid}`, { notice: `This commit is on the branch ${start}.` })
+        return new Redirect(`${within(subject)}/commit/${made?.oid}`, { notice: t('This commit is on the branch {start}.', { start }) })
       }
       await commit(start, true)
-      const branch = `${PICKS[kind].prefix}-${shortId(oid)}`
+      const branch = `${picksTexts()[kind].prefix}-${shortId(oid)}`
       await createBranch(ctx, subject, caller, { branch, ref: start })
       await commit(branch)
       const fields = new URLSearchParams({ 'merge_request[source_branch]': branch, 'merge_request[target_branch]': start })
-      return new Redirect(`${within(subject)}/merge_requests/new?${fields}`, { notice: `The change is on the branch ${branch}.` })
+      return new Redirect(`${within(subject)}/merge_requests/new?${fields}`, { notice: t('The change is on the branch {branch}.', { branch }) })
     },
   })
 
@@ -396,20 +428,24 @@ export const containingPage = page({
             </Row>
           ))}
         </Rows>
-        {total > items.length && <p class="dim">and {total - items.length} more</p>}
+        {total > items.length && (
+          <p class="dim">
+            <Phrase text="and {total} more" total={total - items.length} />
+          </p>
+        )}
       </>
     )
     return {
-      title: `Branches with ${shortId(commit.oid)} · ${fullPathOf(subject.project)}`,
+      title: `${t('Branches with {shortId}', { shortId: shortId(commit.oid) })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>
-            Branches and tags with <a href={links.commit(commit.oid)}>{titleOf(commit)}</a>
+            <Phrase text="Branches and tags with {link}" link={<a href={links.commit(commit.oid)}>{titleOf(commit)}</a>} />
           </h1>
-          <h2>Branches</h2>
-          {list(branches, 'No branch has this commit.')}
-          <h2>Tags</h2>
-          {list(tags, 'No tag has this commit.')}
+          <h2>{t('Branches')}</h2>
+          {list(branches, t('No branch has this commit.'))}
+          <h2>{t('Tags')}</h2>
+          {list(tags, t('No tag has this commit.'))}
         </ProjectLayout>
       ),
     }
@@ -427,13 +463,13 @@ export const requestsOfCommitPage = page({
     const { items, total } = await listRequestsOfCommit(ctx, caller, subject, { sha: commit.oid, page: input.page, per_page: PER_PAGE })
     const shown = await withLabelColors(ctx, items)
     return {
-      title: `Merge requests with ${shortId(commit.oid)} · ${fullPathOf(subject.project)}`,
+      title: `${t('Merge requests with {shortId}', { shortId: shortId(commit.oid) })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
           <h1>
-            Merge requests with <a href={links.commit(commit.oid)}>{titleOf(commit)}</a>
+            <Phrase text="Merge requests with {link}" link={<a href={links.commit(commit.oid)}>{titleOf(commit)}</a>} />
           </h1>
-          <Rows empty="No merge request that you may see has this commit.">
+          <Rows empty={t('No merge request that you may see has this commit.')}>
             {shown.map((record) => (
               <RequestRow key={record.request.id} view={view} withProject={false} record={record} />
             ))}

@@ -9,6 +9,8 @@ import { PathLinks, PipelineIcon, shortId } from '../../components/files/code.js
 import { CommitText, momentOf } from '../../components/files/commit.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { dayText } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
@@ -64,7 +66,7 @@ export function CommitList({ view, commits, links, users, states }: ListProps) {
                       <code>{shortId(commit.oid)}</code>
                     </a>
                     <a class="button ghost" href={links.tree(commit.oid)}>
-                      Files
+                      {t('Files')}
                     </a>
                   </>
                 }
@@ -112,17 +114,17 @@ async function historyOf({ repository, commit, path }: Place, { search, author, 
 
 const Filters = ({ action, values: { search, author, since, until } }: { action: string; values: CommitFilter }) => (
   <details class="filters" open={Boolean(search || author || since || until)}>
-    <summary>Filter</summary>
+    <summary>{t('Filter')}</summary>
     <form method="get" action={action} class="row">
-      <input name="search" type="search" value={search ?? ''} placeholder="Text of the message" aria-label="Text of the message" />
-      <input name="author" type="search" value={author ?? ''} placeholder="Author" aria-label="Author" />
+      <input name="search" type="search" value={search ?? ''} placeholder={t('Text of the message')} aria-label={t('Text of the message')} />
+      <input name="author" type="search" value={author ?? ''} placeholder={t('Author')} aria-label={t('Author')} />
       <label>
-        From <input name="since" type="date" value={since ?? ''} />
+        {t('From')} <input name="since" type="date" value={since ?? ''} />
       </label>
       <label>
-        to <input name="until" type="date" value={until ?? ''} />
+        {t('to')} <input name="until" type="date" value={until ?? ''} />
       </label>
-      <button type="submit">Filter</button>
+      <button type="submit">{t('Filter')}</button>
     </form>
   </details>
 )
@@ -137,10 +139,10 @@ export const commitsPage = page({
     const { path, links, ref } = place
     const { commits, total, isCut } = await historyOf(place, input, input.page)
     return {
-      title: `Commits${path && ` of ${path}`} · ${fullPathOf(subject.project)}`,
-      feed: { title: `Commits of ${path || ref}`, at: `${links.commits(ref, path).slice(view.links.prefix.length)}.atom` },
+      title: `${path ? t('Commits of {path}', { path }) : t('Commits')} · ${fullPathOf(subject.project)}`,
+      feed: { title: t('Commits of {path}', { path: path || ref }), at: `${links.commits(ref, path).slice(view.links.prefix.length)}.atom` },
       body: (
-        <ProjectLayout view={view} subject={subject} tab="commits" heading="Commits">
+        <ProjectLayout view={view} subject={subject} tab="commits" heading={t('Commits')}>
           <div class="toolbar code-bar">
             <RefSwitch place={place} page="commits" />
             {path && <PathLinks links={links} project={subject.project.path} revision={ref} path={path} />}
@@ -148,22 +150,26 @@ export const commitsPage = page({
               <span class="last line">
                 {subject.can('read_contributors') && (
                   <a class="button ghost" href={links.page(`graphs/${inUrl(ref)}`)}>
-                    Contributors
+                    {t('Contributors')}
                   </a>
                 )}
                 <a class="button ghost" href={links.page(`network/${inUrl(ref)}`)}>
-                  Graph
+                  {t('Graph')}
                 </a>
                 <a class="button" href={`${links.page('compare')}?${new URLSearchParams({ to: ref })}`}>
-                  Compare
+                  {t('Compare')}
                 </a>
               </span>
             )}
           </div>
           <Filters action={links.commits(ref, path)} values={input} />
           <CommitList view={view} commits={commits} links={links} {...(await beside(ctx, subject, commits))} />
-          {commits.length === 0 && <p class="empty">There are no commits here.</p>}
-          {isCut && <p class="dim">Only the newest {MAX_FILTERED} commits were looked at.</p>}
+          {commits.length === 0 && <p class="empty">{t('There are no commits here.')}</p>}
+          {isCut && (
+            <p class="dim">
+              <Phrase text="Only the newest {maxfiltered} commits were looked at." maxfiltered={MAX_FILTERED} />
+            </p>
+          )}
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
       ),
@@ -192,9 +198,9 @@ export function DiffViews({ view, parallel, ignoreSpace }: { view: PageView; par
   }
   return (
     <p class="toolbar end">
-      <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? 'Show whitespace changes' : 'Hide whitespace changes'}</a>
-      {parallel ? <a href={to('inline')}>Unified</a> : <strong>Unified</strong>}
-      {parallel ? <strong>Side-by-side</strong> : <a href={to('parallel')}>Side-by-side</a>}
+      <a href={to(parallel ? 'parallel' : 'inline', !ignoreSpace)}>{ignoreSpace ? t('Show whitespace changes') : t('Hide whitespace changes')}</a>
+      {parallel ? <a href={to('inline')}>{t('Unified')}</a> : <strong>{t('Unified')}</strong>}
+      {parallel ? <strong>{t('Side-by-side')}</strong> : <a href={to('parallel')}>{t('Side-by-side')}</a>}
     </p>
   )
 }

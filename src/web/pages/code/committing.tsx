@@ -9,6 +9,8 @@ import { hasBytes } from '../../../lib/text/byte-path.js'
 import { createCommit } from '../../../services/repository/commits/create.js'
 import { Field, TextField } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { homeOfProject } from '../../links.js'
 import type { PageView } from '../../page.js'
 import { type Place, placeOf } from './revision.js'
@@ -39,8 +41,8 @@ export const CommitFields = ({ view, message, branch }: { view: PageView; messag
   const f = fieldsOf(view, commit)
   return (
     <>
-      <TextField {...f.commit_message} label="Commit message" value={message} rows={3} />
-      <Field {...f.branch_name} label="Branch" value={branch} hint="Another name makes a new branch from this one." />
+      <TextField {...f.commit_message} label={t('Commit message')} value={message} rows={3} />
+      <Field {...f.branch_name} label={t('Branch')} value={branch} hint={t('Another name makes a new branch from this one.')} />
     </>
   )
 }
@@ -79,10 +81,13 @@ const isText = (content: Buffer) => !content.subarray(0, 8_000).includes(0) && c
 /** Said above a form that was opened before somebody else has changed the file. */
 export const StaleFile = ({ place: { links, branch, path } }: { place: Place & { branch: string } }) => (
   <p class="flash alert">
-    The file has changed since you opened it. Compare with{' '}
-    <a href={links.blob(branch, path)} target="_blank" rel="noopener">
-      what is there now
-    </a>
-    ; if you save again, yours replaces it.
+    <Phrase
+      text="The file has changed since you opened it. Compare with {link}; if you save again, yours replaces it."
+      link={
+        <a href={links.blob(branch, path)} target="_blank" rel="noopener">
+          {t('what is there now')}
+        </a>
+      }
+    />
   </p>
 )

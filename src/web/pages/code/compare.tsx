@@ -11,6 +11,8 @@ import { diffFiles, shownFiles } from '../../components/diff/diff-tables.js'
 import { openedFile, openedLines, WholeFileLink } from '../../components/diff/whole-file.js'
 import { Field, SelectField, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
@@ -51,15 +53,15 @@ async function CompareForm({
         {known.length > 1 && (
           <SelectField
             {...f.from_project_id}
-            label="From the project"
+            label={t('From the project')}
             value={String(other.project.id)}
             choices={known.map(({ id, fullPath }) => ({ value: String(id), label: fullPath }))}
           />
         )}
-        <Field {...f.from} label="From" value={from} hint="A branch, a tag or a commit." />
-        <Field {...f.to} label="To" value={to} hint={`Of ${fullPathOf(subject.project)}.`} />
+        <Field {...f.from} label={t('From')} value={from} hint={t('A branch, a tag or a commit.')} />
+        <Field {...f.to} label={t('To')} value={to} hint={t('Of {fullPath}.', { fullPath: fullPathOf(subject.project) })} />
       </div>
-      <Submit label="Compare" />
+      <Submit label={t('Compare')} />
     </form>
   )
 }
@@ -81,10 +83,10 @@ export const compareFormPage = page({
     const asked = { from: input.from || other.project.default_branch, to: input.to, other }
     if (input.from && input.to) return new Redirect(compareAt(subject, asked))
     return {
-      title: `Compare · ${fullPathOf(subject.project)}`,
+      title: `${t('Compare')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="commits">
-          <h1>Compare</h1>
+          <h1>{t('Compare')}</h1>
           {await CompareForm({ ctx, caller, subject, view, asked })}
         </ProjectLayout>
       ),
@@ -135,23 +137,25 @@ export const comparePage = page({
             </h1>
             {isFromBranch && isToBranch && (
               <a class="button" href={`${links.page('merge_requests/new')}?${request}`}>
-                New merge request
+                {t('New merge request')}
               </a>
             )}
           </div>
           <details>
-            <summary>Compare others</summary>
+            <summary>{t('Compare others')}</summary>
             {compareForm}
           </details>
           {commits.length === 0 && (
             <p class="empty">
-              Everything in {to} is in {name} already.
+              <Phrase text="Everything in {to} is in {name} already." to={to} name={name} />
             </p>
           )}
           <CommitList view={view} commits={shown} links={links} {...around} />
           {newest.length > shown.length && (
             <p>
-              <a href={links.commits(to)}>{newest.length - shown.length} more commits</a>
+              <a href={links.commits(to)}>
+                <Phrase text="{count} more commits" count={newest.length - shown.length} />
+              </a>
             </p>
           )}
           <DiffViews view={view} parallel={parallel} ignoreSpace={ignoreSpace} />

@@ -16,6 +16,8 @@ import { EditorForm } from '../../components/editor/editor.js'
 import { Field, FormFaults, Hidden, Submit, TextField, typed } from '../../components/form.js'
 import { HiddenNotice, Prose, Rendered } from '../../components/markup.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -31,10 +33,10 @@ const showOf = (view: PageView): Show => {
   return show === 'text' || show === 'changes' || show === 'check' ? show : null
 }
 
-const SHOWN = { text: 'Preview', changes: 'Changes', check: 'Check' } as const
+const shownTexts = () => ({ text: t('Preview'), changes: t('Changes'), check: t('Check') }) as const
 
 /** The button of a file that CI reads. */
-const checkOf = ({ project }: ProjectSubject, path: string) => (path === configurationPath(project) ? [['check', 'Check'] as const] : [])
+const checkOf = ({ project }: ProjectSubject, path: string) => (path === configurationPath(project) ? [['check', t('Check')] as const] : [])
 
 /** The lines of a file keep their ends. */
 const withEndsOf = (before: string, text: string) => (before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text)
@@ -54,22 +56,22 @@ async function shownText(ctx: Context, caller: Caller, subject: ProjectSubject, 
   if (show === 'check') return <ConfigurationCheck record={await lintForProject(ctx, caller, subject, { content: text, include_jobs: true })} />
   if (show === 'text' && isMarkdown(path)) {
     const html = await renderFile(ctx, caller, subject, { ...place, path }, text)
-    return html === '' ? <p class="note dim">Nothing to show.</p> : <Prose html={html} />
+    return html === '' ? <p class="note dim">{t('Nothing to show.')}</p> : <Prose html={html} />
   }
-  if (show === 'text' || before === null) return <p class="note dim">Only Markdown looks different from its text.</p>
+  if (show === 'text' || before === null) return <p class="note dim">{t('Only Markdown looks different from its text.')}</p>
   const table = await editTable(ctx, place.repository, { path: place.path, text: before }, { path, text: withEndsOf(before, text) })
-  if (!table) return <p class="note dim">These are too many changes to be shown here.</p>
-  if (table.rows === '') return <p class="note dim">Nothing is changed.</p>
+  if (!table) return <p class="note dim">{t('These are too many changes to be shown here.')}</p>
+  if (table.rows === '') return <p class="note dim">{t('Nothing is changed.')}</p>
   return (
     <div class="diff">
-      {table.hidden && <HiddenNotice of="This change" />}
+      {table.hidden && <HiddenNotice of={t('This change')} />}
       <Rendered class="lines" rows={table.rows} />
     </div>
   )
 }
 
 /** Said where the editor is. */
-const KEYS = 'Tab indents; Esc, then Tab, leaves the editor. Ctrl+F finds.'
+const keys = () => t('Tab indents; Esc, then Tab, leaves the editor. Ctrl+F finds.')
 
 interface TextProps {
   control: Parameters<typeof TextField>[0]
@@ -85,7 +87,7 @@ interface TextProps {
 const FileText = ({ control, show, shown, name, path, views }: TextProps) => (
   <>
     <p class="views group">
-      {([['', 'Edit'], ...views] as const).map(([value, label]) => (
+      {([['', t('Edit')], ...views] as const).map(([value, label]) => (
         <button type="submit" key={value} name="show" value={value} formnovalidate {...(value === (show ?? '') && { 'aria-current': 'true' })}>
           {label}
         </button>
@@ -93,7 +95,7 @@ const FileText = ({ control, show, shown, name, path, views }: TextProps) => (
     </p>
     <div id="shown">
       {show !== null && (
-        <section class="box" aria-label={SHOWN[show]}>
+        <section class="box" aria-label={shownTexts()[show]}>
           {shown}
         </section>
       )}
@@ -103,7 +105,7 @@ const FileText = ({ control, show, shown, name, path, views }: TextProps) => (
       rows={24}
       class="code"
       spellcheck={false}
-      hint={<span class="scripted">{KEYS}</span>}
+      hint={<span class="scripted">{keys()}</span>}
       attributes={{ 'data-code': true, 'data-name': name, 'data-path': path }}
     />
   </>
@@ -133,23 +135,25 @@ export const editPage = page({
     const [path_now, text_now] = [typed(view, f.file_path.name) || path, typed(view, f.content.name) ?? text]
     const shown = await shownText(ctx, caller, subject, show, { place, path: path_now, text: text_now, before: text })
     const views = [
-      ...(isMarkdown(path_now) ? [['text', 'Preview'] as const] : []),
-      ['changes', 'Preview changes'] as const,
+      ...(isMarkdown(path_now) ? [['text', t('Preview')] as const] : []),
+      ['changes', t('Preview changes')] as const,
       ...checkOf(subject, path_now),
     ]
     return {
-      title: `Edit ${path} · ${fullPathOf(subject.project)}`,
+      title: `${t('Edit {path}', { path })} · ${fullPathOf(subject.project)}`,
       module: 'editor',
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
-          <h1>Edit {path}</h1>
+          <h1>
+            <Phrase text="Edit {path}" path={path} />
+          </h1>
           <EditorForm view={view} action={`${within(subject)}/update/${inUrl(branch)}/${inUrl(path)}`} method="PUT">
             <FormFaults view={view} />
             {view.submitted !== null && typed(view, 'last_commit_sha') !== last && <StaleFile place={place} />}
             <Hidden {...f.last_commit_sha} value={last} />
-            <Field {...f.file_path} label="Path" value={path} hint="Another path renames the file." />
+            <Field {...f.file_path} label={t('Path')} value={path} hint={t('Another path renames the file.')} />
             <FileText
-              control={{ ...f.content, label: 'Content', value: text }}
+              control={{ ...f.content, label: t('Content'), value: text }}
               show={show}
               shown={shown}
               name={f.file_path.name}
@@ -158,8 +162,8 @@ export const editPage = page({
             />
             <CommitFields view={view} message={`Update ${path}`} branch={branch} />
             <p class="row start">
-              <Submit label="Commit changes" />
-              <a href={links.blob(branch, path)}>Cancel</a>
+              <Submit label={t('Commit changes')} />
+              <a href={links.blob(branch, path)}>{t('Cancel')}</a>
             </p>
           </EditorForm>
         </ProjectLayout>
@@ -189,7 +193,7 @@ export const editForm = form({
         : { action: 'move', file_path, previous_path: place.path, ...content, last_commit_id }
     await commitAction(ctx, subject, caller, place, { ...input, action })
     return new Redirect(`${within(subject)}/blob/${inUrl(input.branch_name)}/${inUrl(file_path)}`, {
-      notice: `Your change is on the branch ${input.branch_name}.`,
+      notice: t('Your change is on the branch {branchName}.', { branchName: input.branch_name }),
     })
   },
 })
@@ -230,42 +234,52 @@ export const newFilePage = page({
     const text = typed(view, f.content.name) ?? content ?? ''
     const shown = await shownText(ctx, caller, subject, show, { place, path: file, text, before: null })
     return {
-      title: `New file · ${fullPathOf(subject.project)}`,
+      title: `${t('New file')} · ${fullPathOf(subject.project)}`,
       module: 'editor',
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
           <div class="heading">
-            <h1>New file {path && `in ${path}`}</h1>
+            <h1>
+              {t('New file')} {path && t('in {path}', { path })}
+            </h1>
             <a class="button" href={links.upload(branch, path)}>
-              Upload a file
+              {t('Upload a file')}
             </a>
           </div>
           {path === '' && (
             <p class="dim">
-              From a template:{' '}
-              {FILE_TEMPLATES.map(({ key, label }, i) => (
-                <>
-                  {i > 0 && ' · '}
-                  <a key={key} href={`${links.newFile(branch)}?template=${inUrl(key)}`} {...(key === input.template && { 'aria-current': 'true' })}>
-                    {label}
-                  </a>
-                </>
-              ))}
+              <Phrase
+                text="From a template: {filetemplates}"
+                filetemplates={FILE_TEMPLATES.map(({ key, label }, i) => (
+                  <>
+                    {i > 0 && ' · '}
+                    <a key={key} href={`${links.newFile(branch)}?template=${inUrl(key)}`} {...(key === input.template && { 'aria-current': 'true' })}>
+                      {label}
+                    </a>
+                  </>
+                ))}
+              />
             </p>
           )}
           <EditorForm view={view} action={`${within(subject)}/create/${inUrl(branch)}${path && `/${inUrl(path)}`}`}>
             <FormFaults view={view} />
-            <Field {...f.file_name} label="Name" value={template?.file ?? input.file_name} hint="Slashes make folders." autofocus={show === null} />
+            <Field
+              {...f.file_name}
+              label={t('Name')}
+              value={template?.file ?? input.file_name}
+              hint={t('Slashes make folders.')}
+              autofocus={show === null}
+            />
             <FileText
-              control={{ ...f.content, label: 'Content', value: content }}
+              control={{ ...f.content, label: t('Content'), value: content }}
               show={show}
               shown={shown}
               name={f.file_name.name}
               path={path && `${path}/`}
-              views={[['text', 'Preview'], ...checkOf(subject, file)]}
+              views={[['text', t('Preview')], ...checkOf(subject, file)]}
             />
             <CommitFields view={view} message={template ? `Add ${template.file}` : 'Add a file'} branch={branch} />
-            <Submit label="Commit file" />
+            <Submit label={t('Commit file')} />
           </EditorForm>
         </ProjectLayout>
       ),
@@ -285,7 +299,7 @@ export const newFileForm = form({
     const file_path = place.path ? `${place.path}/${input.file_name}` : input.file_name
     await commitAction(ctx, subject, caller, place, { ...input, action: { action: 'create', file_path, content: input.content } })
     return new Redirect(`${within(subject)}/blob/${inUrl(input.branch_name)}/${inUrl(file_path)}`, {
-      notice: `The file is on the branch ${input.branch_name}.`,
+      notice: t('The file is on the branch {branchName}.', { branchName: input.branch_name }),
     })
   },
 })

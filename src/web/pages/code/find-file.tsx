@@ -3,9 +3,10 @@ import { fullPathOf, onProject } from '../../../access/rules.js'
 import type { TreeEntry } from '../../../git/types.js'
 import { bool, opt, searchText, str } from '../../../http/params.js'
 import type { Steps } from '../../../lib/async/slices.js'
-import { counted } from '../../components/facts.js'
 import { Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl } from '../../links.js'
 import { Plain, page } from '../../page.js'
@@ -82,7 +83,10 @@ export const findFilePage = page({
     const place = await placeOf(ctx, subject, view, input.path)
     const { links, ref } = place
     const { files, total } = await filesOf(place)
-    const bound = total === null ? null : `Only the first ${counted(files.length, 'file')} of ${total} entries are looked at.`
+    const bound =
+      total === null
+        ? null
+        : t('Only the first {counted} of {total} entries are looked at.', { counted: plural(files.length, '{count} file', '{count} files'), total })
     if (input.list) {
       // a path that is not UTF-8 has an address of its own
       const list = files.map(({ path, bytePath }) => (bytePath === undefined ? path : [path, inUrl(bytePath)]))
@@ -92,22 +96,26 @@ export const findFilePage = page({
     const wanted = (input.search ?? '').toLowerCase().replace(/\s+/g, '')
     const found = await ctx.cpu.slices.steps(() => ranked(files, wanted))
     return {
-      title: `Find file · ${fullPathOf(subject.project)}`,
+      title: `${t('Find file')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code" heading="Find a file">
+        <ProjectLayout view={view} subject={subject} tab="code" heading={t('Find a file')}>
           <div class="toolbar">
             <RefSwitch place={place} page="find_file" />
           </div>
-          <SearchForm action={links.findFile(ref)} value={input.search} label="Find a file" finder="files" />
+          <SearchForm action={links.findFile(ref)} value={input.search} label={t('Find a file')} finder="files" />
           <div data-found>
-            <Rows empty="There is no such file.">
+            <Rows empty={t('There is no such file.')}>
               {found.slice(0, MAX_FOUND).map(({ path, bytePath }) => (
                 <Row key={bytePath}>
                   <a href={links.blob(ref, bytePath)}>{path}</a>
                 </Row>
               ))}
             </Rows>
-            {found.length > MAX_FOUND && <p class="dim">{found.length - MAX_FOUND} more files match. Write more of the path.</p>}
+            {found.length > MAX_FOUND && (
+              <p class="dim">
+                <Phrase text="{count} more files match. Write more of the path." count={found.length - MAX_FOUND} />
+              </p>
+            )}
             {bound && <p class="dim">{bound}</p>}
           </div>
         </ProjectLayout>

@@ -1,6 +1,7 @@
 import { shortId } from '../../components/files/code.js'
 import { Icon } from '../../components/icon.js'
 import { SearchForm } from '../../components/search.js'
+import { t } from '../../language/language.js'
 import type { Place } from './revision.js'
 
 /** The pages that are shown for another branch or tag. */
@@ -14,12 +15,12 @@ export function RefSwitch({ place, page: destination }: { place: Place; page: (t
   const choices = `${at}?${new URLSearchParams({ destination, path, from: ref, choices: 'true' })}`
   return (
     <details class="menu refs">
-      <summary class="button switch" aria-label={`${name}: switch branch or tag`} data-key="w" data-says="Switch branch or tag">
+      <summary class="button switch" aria-label={t('{name}: switch branch or tag', { name })} data-key="w" data-says={t('Switch branch or tag')}>
         <Icon name="git-branch" /> <strong class="cut">{name}</strong> <Icon name="chevron-down" />
       </summary>
       <div class="items">
-        <SearchForm action={at} value={undefined} label="Find a branch or tag" hidden={{ destination, path }} finder={choices} />
-        <a href={`${at}?${new URLSearchParams({ destination, path })}`}>All branches and tags</a>
+        <SearchForm action={at} value={undefined} label={t('Find a branch or tag')} hidden={{ destination, path }} finder={choices} />
+        <a href={`${at}?${new URLSearchParams({ destination, path })}`}>{t('All branches and tags')}</a>
       </div>
     </details>
   )
@@ -29,6 +30,6 @@ export function RefSwitch({ place, page: destination }: { place: Place; page: (t
 export const FindFile = ({ place: { links, ref } }: { place: Pick<Place, 'links' | 'ref'> }) => (
   <a class="button" href={links.findFile(ref)} data-key="t" data-files>
     <Icon name="search" />
-    Find file
+    {t('Find file')}
   </a>
 )

@@ -1,4 +1,5 @@
 import { headingsIn } from '../../../lib/text/markdown-contents.js'
+import { t } from '../../language/language.js'
 
 /** Fewer headings are seen without one. */
 const LEAST = 3
@@ -11,8 +12,8 @@ export function Outline({ html }: { html: string }) {
   const top = Math.min(...headings.map(({ level }) => level))
   return (
     <details class="menu end contents">
-      <summary>Contents</summary>
-      <nav class="items" aria-label="Contents">
+      <summary>{t('Contents')}</summary>
+      <nav class="items" aria-label={t('Contents')}>
         {headings.slice(0, MAX_LINKS).map(({ level, id, text }) => (
           <a key={id} href={`#${id}`} data-level={level - top + 1}>
             {text}

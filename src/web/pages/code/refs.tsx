@@ -24,6 +24,8 @@ import { renderText } from '../../components/render-text.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -61,7 +63,12 @@ async function distancesOf(ctx: Context, { project }: ProjectSubject, branches: 
 const Distance = ({ distance, from }: { distance: Distance | undefined; from: string }) =>
   distance ? (
     <span class="dim">
-      {distance.ahead} ahead, {distance.behind} behind <span class="hidden">{from}</span>
+      <Phrase
+        text="{ahead} ahead, {behind} behind {from}"
+        ahead={distance.ahead}
+        behind={distance.behind}
+        from={<span class="hidden">{from}</span>}
+      />
     </span>
   ) : null
 
@@ -81,16 +88,16 @@ export const branchesPage = page({
     const base = `${homeOfProject(subject)}/-/branches`
     const f = fieldsOf(view, newBranch)
     return {
-      title: `Branches · ${fullPathOf(subject.project)}`,
+      title: `${t('Branches')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="branches" heading="Branches">
+        <ProjectLayout view={view} subject={subject} tab="branches" heading={t('Branches')}>
           <div class="row">
-            <SearchForm action={links.page('branches')} value={input.search} label="Find a branch" />
+            <SearchForm action={links.page('branches')} value={input.search} label={t('Find a branch')} />
             {subject.can('push_code') && (
-              <ActionButton view={view} action={mergedAt(subject)} method="DELETE" label="Delete merged branches" class="danger" />
+              <ActionButton view={view} action={mergedAt(subject)} method="DELETE" label={t('Delete merged branches')} class="danger" />
             )}
           </div>
-          <Rows empty="There is no such branch.">
+          <Rows empty={t('There is no such branch.')}>
             {items.map((branch) => {
               const { name, commit, merged, protected: isProtected, default: isDefault } = branch
               return (
@@ -98,14 +105,14 @@ export const branchesPage = page({
                   key={name}
                   actions={
                     <>
-                      {!isDefault && subject.can('create_merge_request') && <a href={newRequestAt(links, name)}>Merge request</a>}
+                      {!isDefault && subject.can('create_merge_request') && <a href={newRequestAt(links, name)}>{t('Merge request')}</a>}
                       {!isDefault && (
                         <a href={`${links.page('compare')}/${encodeURIComponent(subject.project.default_branch)}...${encodeURIComponent(name)}`}>
-                          Compare
+                          {t('Compare')}
                         </a>
                       )}
                       {mayDelete(branch) && (
-                        <ActionButton view={view} action={`${base}/${inUrl(name)}`} method="DELETE" label="Delete" what={name} class="danger" />
+                        <ActionButton view={view} action={`${base}/${inUrl(name)}`} method="DELETE" label={t('Delete')} what={name} class="danger" />
                       )}
                     </>
                   }
@@ -114,8 +121,9 @@ export const branchesPage = page({
                     <a href={links.tree(name)}>
                       <strong>{name}</strong>
                     </a>{' '}
-                    {isDefault && <Badge>default</Badge>} {isProtected && <Badge kind="success">protected</Badge>}{' '}
-                    {merged && <Badge kind="merged">merged</Badge>} <Distance distance={distances.get(name)} from={subject.project.default_branch} />
+                    {isDefault && <Badge>{t('default')}</Badge>} {isProtected && <Badge kind="success">{t('protected')}</Badge>}{' '}
+                    {merged && <Badge kind="merged">{t('merged')}</Badge>}{' '}
+                    <Distance distance={distances.get(name)} from={subject.project.default_branch} />
                   </span>
                   <HeadLine links={links} commit={commit} />
                 </Row>
@@ -125,14 +133,14 @@ export const branchesPage = page({
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           {mayCreate && (
             <>
-              <h2>New branch</h2>
+              <h2>{t('New branch')}</h2>
               <FormTag view={view} action={base}>
                 <FormFaults view={view} />
                 <div class="columns">
-                  <Field {...f.branch_name} label="Name" />
-                  <Field {...f.ref} label="From" value={subject.project.default_branch} hint="A branch, a tag or a commit." />
+                  <Field {...f.branch_name} label={t('Name')} />
+                  <Field {...f.ref} label={t('From')} value={subject.project.default_branch} hint={t('A branch, a tag or a commit.')} />
                 </div>
-                <Submit label="Create branch" class="" />
+                <Submit label={t('Create branch')} class="" />
               </FormTag>
             </>
           )}
@@ -150,7 +158,7 @@ export const branchForm = form({
   async submit({ ctx, caller, subject, input }) {
     await createBranch(ctx, subject, caller, { branch: input.branch_name, ref: input.ref })
     return new Redirect(`${homeOfProject(subject)}/-/tree/${inUrl(input.branch_name)}`, {
-      notice: `The branch ${input.branch_name} is created.`,
+      notice: t('The branch {branchName} is created.', { branchName: input.branch_name }),
     })
   },
 })
@@ -163,7 +171,7 @@ export const branchRemoval = form({
   on: branchesPage,
   async submit({ ctx, caller, subject, input }) {
     await deleteBranch(ctx, subject, caller, input.path)
-    return new Redirect(`${homeOfProject(subject)}/-/branches`, { notice: `The branch ${input.path} is deleted.` })
+    return new Redirect(`${homeOfProject(subject)}/-/branches`, { notice: t('The branch {path} is deleted.', { path: input.path }) })
   },
 })
 
@@ -175,7 +183,7 @@ export const mergedRemoval = form({
   async submit({ ctx, caller, subject }) {
     await deleteMergedBranches(ctx, subject, caller)
     return new Redirect(`${homeOfProject(subject)}/-/branches`, {
-      notice: 'Merged branches are deleted, but for protected ones and those of open merge requests.',
+      notice: t('Merged branches are deleted, but for protected ones and those of open merge requests.'),
     })
   },
 })
@@ -190,25 +198,25 @@ export const tagsPage = page({
     const { items, total } = await listTags(ctx, subject, filter)
     const formats = availableArchives()
     return {
-      title: `Tags · ${fullPathOf(subject.project)}`,
-      feed: { title: `Tags of ${fullPathOf(subject.project)}`, at: `${homeOfProject(subject)}/-/tags.atom` },
+      title: `${t('Tags')} · ${fullPathOf(subject.project)}`,
+      feed: { title: t('Tags of {fullPath}', { fullPath: fullPathOf(subject.project) }), at: `${homeOfProject(subject)}/-/tags.atom` },
       body: (
-        <ProjectLayout view={view} subject={subject} tab="tags" heading="Tags">
+        <ProjectLayout view={view} subject={subject} tab="tags" heading={t('Tags')}>
           <div class="row">
-            <SearchForm action={links.page('tags')} value={input.search} label="Find a tag" />
+            <SearchForm action={links.page('tags')} value={input.search} label={t('Find a tag')} />
             {subject.can('create_tag') && (
               <a class="button" href={links.page('tags/new')}>
-                New tag
+                {t('New tag')}
               </a>
             )}
           </div>
-          <Rows empty={input.search ? 'There is no such tag.' : 'There are no tags yet.'}>
+          <Rows empty={input.search ? t('There is no such tag.') : t('There are no tags yet.')}>
             {items.map(({ name, tag, commit, release, protected: isProtected }) => (
               <Row
                 key={name}
                 actions={
                   <>
-                    {release && <a href={links.release(name)}>Release</a>}
+                    {release && <a href={links.release(name)}>{t('Release')}</a>}
                     {commit && (
                       <span>
                         <ArchiveLinks links={links} project={subject.project} revision={name} formats={formats} />
@@ -221,7 +229,7 @@ export const tagsPage = page({
                   <a href={links.tag(name)}>
                     <strong>{name}</strong>
                   </a>{' '}
-                  {isProtected && <Badge kind="success">protected</Badge>}
+                  {isProtected && <Badge kind="success">{t('protected')}</Badge>}
                 </span>
                 {tag && <span>{titleOf(tag)}</span>}
                 {commit && <HeadLine links={links} commit={commit} />}
@@ -245,11 +253,11 @@ export const tagPage = page({
     const notes = release && (await renderText(ctx, caller, subject, release.description))
     const mayRelease = subject.can('manage_release') && !release
     return {
-      title: `Tag ${name} · ${fullPathOf(subject.project)}`,
+      title: `${t('Tag {name}', { name })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags">
           <h1>
-            {name} {isProtected && <Badge kind="success">protected</Badge>}
+            {name} {isProtected && <Badge kind="success">{t('protected')}</Badge>}
           </h1>
           {tag && (
             <>
@@ -258,7 +266,7 @@ export const tagPage = page({
               </pre>
               {tag.tagger && (
                 <p class="dim">
-                  {tag.tagger.name} tagged this <Time at={momentOf(tag.tagger)} />
+                  <Phrase text="{name} tagged this {time}" name={tag.tagger.name} time={<Time at={momentOf(tag.tagger)} />} />
                 </p>
               )}
             </>
@@ -269,20 +277,20 @@ export const tagPage = page({
                 <HeadLine links={links} commit={commit} />
               </p>
               <p class="toolbar">
-                <a href={links.tree(name)}>Files</a>
-                <a href={links.commits(name)}>Commits</a>
+                <a href={links.tree(name)}>{t('Files')}</a>
+                <a href={links.commits(name)}>{t('Commits')}</a>
                 <span>
                   <Icon name="download" /> <ArchiveLinks links={links} project={subject.project} revision={name} />
                 </span>
               </p>
             </>
           ) : (
-            <p class="dim">This tag names no commit.</p>
+            <p class="dim">{t('This tag names no commit.')}</p>
           )}
           {notes && (
             <section class="box">
               <h2 class="head">
-                <a href={links.release(name)}>Release</a>
+                <a href={links.release(name)}>{t('Release')}</a>
               </h2>
               <Prose html={notes} />
             </section>
@@ -290,11 +298,11 @@ export const tagPage = page({
           <p class="toolbar">
             {mayRelease && (
               <a class="button" href={`${links.page('releases/new')}?${new URLSearchParams({ tag_name: name })}`}>
-                New release
+                {t('New release')}
               </a>
             )}
             {subject.can('delete_tag') && !isProtected && (
-              <ActionButton view={view} action={tagAt(subject, name)} method="DELETE" label="Delete tag" class="danger" />
+              <ActionButton view={view} action={tagAt(subject, name)} method="DELETE" label={t('Delete tag')} class="danger" />
             )}
           </p>
         </ProjectLayout>
@@ -314,18 +322,18 @@ export const newTagPage = page({
   async show({ subject, input, view }) {
     const f = fieldsOf(view, newTag)
     return {
-      title: `New tag · ${fullPathOf(subject.project)}`,
+      title: `${t('New tag')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="tags">
-          <h1>New tag</h1>
+          <h1>{t('New tag')}</h1>
           <FormTag view={view} action={`${homeOfProject(subject)}/-/tags`}>
             <FormFaults view={view} />
             <div class="columns">
-              <Field {...f.tag_name} label="Name" />
-              <Field {...f.ref} label="From" value={input.ref ?? subject.project.default_branch} hint="A branch, a tag or a commit." />
+              <Field {...f.tag_name} label={t('Name')} />
+              <Field {...f.ref} label={t('From')} value={input.ref ?? subject.project.default_branch} hint={t('A branch, a tag or a commit.')} />
             </div>
-            <TextField {...f.message} label="Message" rows={4} hint="With one the tag is an object of its own, with you and the date." />
-            <Submit label="Create tag" />
+            <TextField {...f.message} label={t('Message')} rows={4} hint={t('With one the tag is an object of its own, with you and the date.')} />
+            <Submit label={t('Create tag')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -340,7 +348,7 @@ export const newTagForm = form({
   on: newTagPage,
   async submit({ ctx, caller, subject, input }) {
     const { name } = await createTag(ctx, subject, caller, input)
-    return new Redirect(tagAt(subject, name), { notice: `The tag ${name} is created.` })
+    return new Redirect(tagAt(subject, name), { notice: t('The tag {name} is created.', { name }) })
   },
 })
 
@@ -353,7 +361,7 @@ export const tagRemoval = form({
   async submit({ ctx, caller, subject, input }) {
     const tag = tagOfAddress(input.path)
     await deleteTag(ctx, subject, caller, tag)
-    return new Redirect(`${homeOfProject(subject)}/-/tags`, { notice: `The tag ${tag} is deleted.` })
+    return new Redirect(`${homeOfProject(subject)}/-/tags`, { notice: t('The tag {tag} is deleted.', { tag }) })
   },
 })
 
@@ -386,15 +394,21 @@ export const switchPage = page({
       if (!found) throw notFound()
       const isThere = path === '' || (await repository.entry(found.commit, path)) !== null
       const to = isThere ? pageOf(wanted) : destination === 'commits' ? links.commits(wanted) : links.tree(wanted)
-      return new Redirect(to.slice(view.links.prefix.length), isThere ? {} : { notice: `${path} is not there in ${wanted}.` })
+      return new Redirect(to.slice(view.links.prefix.length), isThere ? {} : { notice: t('{path} is not there in {wanted}.', { path, wanted }) })
     }
     const here = (ref: string) => `${links.page('refs/switch')}?${new URLSearchParams({ ref, destination, path })}`
     const find = (prefix: 'refs/heads/' | 'refs/tags/') => refChoices(ctx, subject, prefix, { search, limit: PER_PAGE })
     const [branches, tags] = await Promise.all([find('refs/heads/'), find('refs/tags/')])
     const toRef = (name: string) => (path === '' ? pageOf(name) : here(name))
     const isDefault = (name: string) => name === subject.project.default_branch
-    const said = ({ names, total }: { names: string[]; total: number }, one: string, many: string) =>
-      total > names.length ? `${names.length} of ${total} ${many}` : `${total} ${total === 1 ? one : many}`
+    const branchesText =
+      branches.total > branches.names.length
+        ? t('{count} of {total} branches', { count: branches.names.length, total: branches.total })
+        : plural(branches.total, '{count} branch', '{count} branches')
+    const tagsText =
+      tags.total > tags.names.length
+        ? t('{count} of {total} tags', { count: tags.names.length, total: tags.total })
+        : plural(tags.total, '{count} tag', '{count} tags')
     if (input.choices) {
       const choice = (name: string, isBranch: boolean): Choice => ({
         to: toRef(name),
@@ -403,10 +417,10 @@ export const switchPage = page({
         current: name === input.from,
       })
       const groups = [
-        { label: 'Branches', choices: branches.names.map((name) => choice(name, true)) },
-        { label: 'Tags', choices: tags.names.map((name) => choice(name, false)) },
+        { label: t('Branches'), choices: branches.names.map((name) => choice(name, true)) },
+        { label: t('Tags'), choices: tags.names.map((name) => choice(name, false)) },
       ]
-      return choicesAnswer(groups, `${said(branches, 'branch', 'branches')}, ${said(tags, 'tag', 'tags')}`)
+      return choicesAnswer(groups, `${branchesText}, ${tagsText}`)
     }
     const list = ({ names, total }: { names: string[]; total: number }, none: string, isBranch: boolean) => (
       <>
@@ -417,28 +431,28 @@ export const switchPage = page({
                 <a href={toRef(name)}>
                   <Marked text={name} wanted={search ?? ''} />
                 </a>{' '}
-                {isBranch && isDefault(name) && <Badge>default</Badge>}
+                {isBranch && isDefault(name) && <Badge>{t('default')}</Badge>}
               </span>
             </Row>
           ))}
         </Rows>
         {total > names.length && (
           <p class="dim">
-            The newest {names.length} of {total} are shown. Write a part of the name.
+            <Phrase text="The newest {count} of {total} are shown. Write a part of the name." count={names.length} total={total} />
           </p>
         )}
       </>
     )
     return {
-      title: `Switch branch or tag · ${fullPathOf(subject.project)}`,
+      title: `${t('Switch branch or tag')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
-          <h1>Switch branch or tag</h1>
-          <SearchForm action={links.page('refs/switch')} value={search} label="Find a branch or tag" hidden={{ destination, path }} />
-          <h2>Branches</h2>
-          {list(branches, 'There is no such branch.', true)}
-          <h2>Tags</h2>
-          {list(tags, 'There is no such tag.', false)}
+          <h1>{t('Switch branch or tag')}</h1>
+          <SearchForm action={links.page('refs/switch')} value={search} label={t('Find a branch or tag')} hidden={{ destination, path }} />
+          <h2>{t('Branches')}</h2>
+          {list(branches, t('There is no such branch.'), true)}
+          <h2>{t('Tags')}</h2>
+          {list(tags, t('There is no such tag.'), false)}
         </ProjectLayout>
       ),
     }

@@ -24,6 +24,8 @@ import { PersonLink } from '../../components/people/person-link.js'
 import { renderText } from '../../components/render-text.js'
 import { Time } from '../../components/time.js'
 import { type Fields, fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -60,11 +62,11 @@ const Release = ({ view, subject, record: { release, author, links: assets, comm
       <div class="head">
         <span class="grow">
           {alone ? <h1>{name}</h1> : <h2>{<a href={`${view.links.prefix}${addressOf(subject, tag)}`}>{name}</a>}</h2>}{' '}
-          {release.released_at > view.now && <Badge kind="waiting">upcoming</Badge>}
+          {release.released_at > view.now && <Badge kind="waiting">{t('upcoming')}</Badge>}
         </span>
         {subject.can('manage_release') && (
-          <a class="button" href={`${view.links.prefix}${addressOf(subject, tag)}/edit`} aria-label={`Edit release ${name}`}>
-            Edit
+          <a class="button" href={`${view.links.prefix}${addressOf(subject, tag)}/edit`} aria-label={t('Edit release {name}', { name })}>
+            {t('Edit')}
           </a>
         )}
       </div>
@@ -79,12 +81,12 @@ const Release = ({ view, subject, record: { release, author, links: assets, comm
           </>
         )}
         {' · '}
-        <Time at={release.released_at} /> by <PersonLink view={view} user={author} />
+        <Phrase text="{time} by {personLink}" time={<Time at={release.released_at} />} personLink={<PersonLink view={view} user={author} />} />
         {milestones.length > 0 && ` · ${milestones.map(({ milestone }) => milestone.title).join(', ')}`}
       </p>
       {notes && <Prose html={notes} />}
       <div class="note">
-        {alone ? <h2>Assets</h2> : <h3>Assets</h3>}
+        {alone ? <h2>{t('Assets')}</h2> : <h3>{t('Assets')}</h3>}
         <ul class="assets">
           {assets.map((asset) => (
             <li key={asset.id}>
@@ -96,7 +98,10 @@ const Release = ({ view, subject, record: { release, author, links: assets, comm
           ))}
           {commit && (
             <li>
-              Source code: <ArchiveLinks links={links} project={subject.project} revision={tag} formats={formats} />
+              <Phrase
+                text="Source code: {archiveLinks}"
+                archiveLinks={<ArchiveLinks links={links} project={subject.project} revision={tag} formats={formats} />}
+              />
             </li>
           )}
         </ul>
@@ -115,23 +120,23 @@ export const releasesPage = page({
     const notes = await Promise.all(items.map(({ release }) => renderText(ctx, caller, subject, release.description)))
     const formats = availableArchives()
     return {
-      title: `Releases · ${fullPathOf(subject.project)}`,
-      feed: { title: `Releases of ${fullPathOf(subject.project)}`, at: `${within(subject)}.atom` },
+      title: `${t('Releases')} · ${fullPathOf(subject.project)}`,
+      feed: { title: t('Releases of {fullPath}', { fullPath: fullPathOf(subject.project) }), at: `${within(subject)}.atom` },
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="releases"
-          heading="Releases"
+          heading={t('Releases')}
           tools={
             subject.can('manage_release') && (
               <a class="button primary" href={`${view.links.prefix}${within(subject)}/new`}>
-                New release
+                {t('New release')}
               </a>
             )
           }
         >
-          {items.length === 0 && <p class="empty">There are no releases yet.</p>}
+          {items.length === 0 && <p class="empty">{t('There are no releases yet.')}</p>}
           {items.map((record, i) => (
             <Release key={record.release.id} view={view} subject={subject} record={record} notes={notes[i] ?? ''} formats={formats} />
           ))}
@@ -176,15 +181,15 @@ const ReleaseFields = ({
 }) => {
   return (
     <>
-      <Field {...f.name} label="Title" value={record?.release.name} hint="The tag, if it is empty." />
-      <Editor {...f.description} label="Notes" value={record?.release.description} rows={12} hint="In Markdown." project={project} />
+      <Field {...f.name} label={t('Title')} value={record?.release.name} hint={t('The tag, if it is empty.')} />
+      <Editor {...f.description} label={t('Notes')} value={record?.release.description} rows={12} hint={t('In Markdown.')} project={project} />
       <div class="columns">
-        <Field {...f.released_at} label="Date" value={dayOf(record?.release.released_at)} />
+        <Field {...f.released_at} label={t('Date')} value={dayOf(record?.release.released_at)} />
         <Field
           {...f.milestones}
-          label="Milestones"
+          label={t('Milestones')}
           value={record?.milestones.map(({ milestone }) => milestone.title).join(', ')}
-          hint="Titles, separated by commas."
+          hint={t('Titles, separated by commas.')}
         />
       </div>
     </>
@@ -217,25 +222,25 @@ export const newReleasePage = page({
   async show({ subject, input, view }) {
     const f = fieldsOf(view, newRelease).release
     return {
-      title: `New release · ${fullPathOf(subject.project)}`,
+      title: `${t('New release')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
-          <h1>New release</h1>
+          <h1>{t('New release')}</h1>
           <EditorForm view={view} action={within(subject)} once>
             <FormFaults view={view} />
             <div class="columns">
-              <Field {...f.tag_name} label="Tag" value={input.tag_name} hint="It is made if it does not exist." />
-              <Field {...f.ref} label="Made from" value={subject.project.default_branch} hint="A branch or a commit, for a new tag." />
+              <Field {...f.tag_name} label={t('Tag')} value={input.tag_name} hint={t('It is made if it does not exist.')} />
+              <Field {...f.ref} label={t('Made from')} value={subject.project.default_branch} hint={t('A branch or a commit, for a new tag.')} />
             </div>
             <ReleaseFields fields={f} record={null} project={subject} />
-            <h2>Assets</h2>
+            <h2>{t('Assets')}</h2>
             {NEW_ASSETS.map((i) => (
               <div class="columns" key={i}>
-                <Field {...f.links(i).name} label={`Name of asset ${i + 1}`} />
-                <Field {...f.links(i).url} label={`URL of asset ${i + 1}`} type="url" />
+                <Field {...f.links(i).name} label={t('Name of asset {i}', { i: i + 1 })} />
+                <Field {...f.links(i).url} label={t('URL of asset {i}', { i: i + 1 })} type="url" />
               </div>
             ))}
-            <Submit label="Create release" />
+            <Submit label={t('Create release')} />
           </EditorForm>
         </ProjectLayout>
       ),
@@ -258,7 +263,7 @@ export const newReleaseForm = form({
       milestones: titlesIn(milestones),
       links: links.filter(({ name, url }) => name !== '' || url !== ''),
     })
-    return new Redirect(addressOf(subject, made.release.tag), { notice: 'Release published.' })
+    return new Redirect(addressOf(subject, made.release.tag), { notice: t('Release published.') })
   },
 })
 
@@ -276,22 +281,31 @@ export const editReleasePage = page({
     const fresh = { ...view, submitted: null }
     const f = fieldsOf(ofAsset ? view : fresh, newAsset).link
     return {
-      title: `Edit ${tag} · ${fullPathOf(subject.project)}`,
+      title: `${t('Edit {tag}', { tag })} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="releases">
-          <h1>Edit release {tag}</h1>
+          <h1>
+            <Phrase text="Edit release {tag}" tag={tag} />
+          </h1>
           <EditorForm view={view} action={action} method="PUT">
             {!ofAsset && <FormFaults view={view} />}
             <ReleaseFields fields={fieldsOf(ofAsset ? fresh : view, changedRelease).release} record={record} project={subject} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </EditorForm>
-          <h2>Assets</h2>
-          <Rows empty="This release has no assets beside its sources.">
+          <h2>{t('Assets')}</h2>
+          <Rows empty={t('This release has no assets beside its sources.')}>
             {record.links.map((link) => (
               <Row
                 key={link.id}
                 actions={
-                  <ActionButton view={view} action={`${action}/links/${link.id}`} method="DELETE" label="Remove" what={link.name} class="danger" />
+                  <ActionButton
+                    view={view}
+                    action={`${action}/links/${link.id}`}
+                    method="DELETE"
+                    label={t('Remove')}
+                    what={link.name}
+                    class="danger"
+                  />
                 }
               >
                 <strong>{link.name}</strong>
@@ -302,15 +316,15 @@ export const editReleasePage = page({
           <FormTag view={view} action={`${action}/links`}>
             {ofAsset && <FormFaults view={view} />}
             <div class="columns">
-              <Field {...f.name} label="Name" />
-              <Field {...f.url} label="URL" type="url" />
-              <Field {...f.filepath} label="Permanent path" hint="Such as /app.zip: an address here that leads to the URL." />
+              <Field {...f.name} label={t('Name')} />
+              <Field {...f.url} label={t('URL')} type="url" />
+              <Field {...f.filepath} label={t('Permanent path')} hint={t('Such as /app.zip: an address here that leads to the URL.')} />
             </div>
-            <Submit label="Add asset" class="" />
+            <Submit label={t('Add asset')} class="" />
           </FormTag>
-          <h2>Delete this release</h2>
-          <p>The tag stays.</p>
-          <ActionButton view={view} action={action} method="DELETE" label="Delete release" class="danger" />
+          <h2>{t('Delete this release')}</h2>
+          <p>{t('The tag stays.')}</p>
+          <ActionButton view={view} action={action} method="DELETE" label={t('Delete release')} class="danger" />
         </ProjectLayout>
       ),
     }
@@ -332,7 +346,7 @@ export const editReleaseForm = form({
       released_at: momentOn(released_at, known.release.released_at),
       milestones: titlesIn(milestones),
     })
-    return new Redirect(addressOf(subject, tag_name), { notice: 'Release updated.' })
+    return new Redirect(addressOf(subject, tag_name), { notice: t('Release updated.') })
   },
 })
 
@@ -344,7 +358,7 @@ export const releaseRemoval = form({
   on: editReleasePage,
   async submit({ ctx, subject, input }) {
     await deleteRelease(ctx, subject, input.tag_name)
-    return new Redirect(within(subject), { notice: `The release ${input.tag_name} is deleted; its tag stays.` })
+    return new Redirect(within(subject), { notice: t('The release {tagName} is deleted; its tag stays.', { tagName: input.tag_name }) })
   },
 })
 
@@ -355,7 +369,7 @@ export const assetForm = form({
   on: editReleasePage,
   async submit({ ctx, subject, input: { tag_name, link } }) {
     await createLink(ctx, subject, tag_name, link)
-    return new Redirect(`${addressOf(subject, tag_name)}/edit`, { notice: `${link.name} is added.` })
+    return new Redirect(`${addressOf(subject, tag_name)}/edit`, { notice: t('{name} is added.', { name: link.name }) })
   },
 })
 
@@ -367,6 +381,6 @@ export const assetRemoval = form({
   on: editReleasePage,
   async submit({ ctx, subject, input }) {
     const { name } = await deleteLink(ctx, subject, input.tag_name, input.link_id)
-    return new Redirect(`${addressOf(subject, input.tag_name)}/edit`, { notice: `${name} is removed.` })
+    return new Redirect(`${addressOf(subject, input.tag_name)}/edit`, { notice: t('{name} is removed.', { name }) })
   },
 })

@@ -13,6 +13,7 @@ import { Pager, Row, Rows } from '../../components/list.js'
 import { Avatar } from '../../components/people/avatar.js'
 import { listedProjects, ProjectRows } from '../../components/projects/project-rows.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -38,11 +39,11 @@ export const starrersPage = page({
   async show({ ctx, caller, subject, input, view }) {
     const { items, total } = await listStarrers(ctx, caller.user, subject.project.id, { page: input.page, per_page: PER_PAGE })
     return {
-      title: `Stars · ${fullPathOf(subject.project)}`,
+      title: `${t('Stars')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
-          <h1>Stars</h1>
-          <Rows empty="No star is from a person whose profile you may see.">
+          <h1>{t('Stars')}</h1>
+          <Rows empty={t('No star is from a person whose profile you may see.')}>
             {items.map((user) => (
               <Row key={user.id}>
                 <a class="person" href={`${view.links.prefix}/${inUrl(user.username)}`}>
@@ -66,17 +67,17 @@ export const forksPage = page({
     const filter = { forkedFrom: subject.project.id, order_by: 'last_activity_at', sort: 'desc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listProjects(ctx, caller, filter)
     return {
-      title: `Forks · ${fullPathOf(subject.project)}`,
+      title: `${t('Forks')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code" heading="Forks">
+        <ProjectLayout view={view} subject={subject} tab="code" heading={t('Forks')}>
           {view.viewer && subject.can('fork') && (
             <p class="toolbar end">
               <a class="button" href={`${view.links.prefix}${within(subject)}/-/forks/new`}>
-                New fork
+                {t('New fork')}
               </a>
             </p>
           )}
-          <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty="There are no forks that you may see." />
+          <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty={t('There are no forks that you may see.')} />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </ProjectLayout>
       ),
@@ -94,19 +95,19 @@ export const newForkPage = page({
     const choices = [caller.user.username, ...groups.map(({ full_path }) => full_path)].map((path) => ({ value: path, label: path }))
     const f = fieldsOf(view, newFork)
     return {
-      title: `Fork ${fullPathOf(subject.project)}`,
+      title: t('Fork {fullPath}', { fullPath: fullPathOf(subject.project) }),
       body: (
         <ProjectLayout view={view} subject={subject} tab="code">
-          <h1>Fork this project</h1>
-          <p>A fork has its branches and tags, and can send changes back by a merge request.</p>
+          <h1>{t('Fork this project')}</h1>
+          <p>{t('A fork has its branches and tags, and can send changes back by a merge request.')}</p>
           <FormTag view={view} action={`${within(subject)}/-/forks`}>
             <FormFaults view={view} />
             <div class="columns">
-              <SelectField {...f.namespace_path} label="Namespace" value={caller.user.username} choices={choices} />
-              <Field {...f.name} label="Name" value={subject.project.name} />
-              <Field {...f.path} label="Path" value={subject.project.path} />
+              <SelectField {...f.namespace_path} label={t('Namespace')} value={caller.user.username} choices={choices} />
+              <Field {...f.name} label={t('Name')} value={subject.project.name} />
+              <Field {...f.path} label={t('Path')} value={subject.project.path} />
             </div>
-            <Submit label="Fork project" />
+            <Submit label={t('Fork project')} />
           </FormTag>
         </ProjectLayout>
       ),
@@ -122,6 +123,6 @@ export const newForkForm = form({
   async submit({ ctx, caller, subject, input }) {
     const id = await forkProject(ctx, caller, subject, input)
     const { project, namespace } = await loadProject(ctx, caller.user, id)
-    return new Redirect(`/${inUrl(`${namespace.full_path}/${project.path}`)}`, { notice: 'The fork is ready.' })
+    return new Redirect(`/${inUrl(`${namespace.full_path}/${project.path}`)}`, { notice: t('The fork is ready.') })
   },
 })

@@ -16,7 +16,6 @@ import { languagesOf } from '../../../services/repository/languages.js'
 import type { LastChanges } from '../../../services/repository/last-changes.js'
 import { licenseOf } from '../../../services/repository/license.js'
 import { Command } from '../../components/command.js'
-import { counted } from '../../components/facts.js'
 import { ArchiveLinks, Author, CopyButton, PathLinks, PipelineIcon, shortId } from '../../components/files/code.js'
 import { momentOf, titleOf } from '../../components/files/commit.js'
 import { ActionButton } from '../../components/form.js'
@@ -24,6 +23,8 @@ import { Icon } from '../../components/icon.js'
 import { Pager } from '../../components/list.js'
 import { BadgeLink, picturedBadges } from '../../components/projects/badges.js'
 import { Time } from '../../components/time.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { type Html, type PageView, page, Redirect } from '../../page.js'
@@ -87,12 +88,12 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
             <a href={links.commit(commit.oid)} class="wide-only">
               <code>{shortId(commit.oid)}</code>
             </a>
-            <CopyButton label="Copy the commit id" of="commit-id" />
+            <CopyButton label={t('Copy the commit id')} of="commit-id" />
             <span id="commit-id" hidden>
               {commit.oid}
             </span>
             <Time at={momentOf(commit.committer)} />
-            <a href={links.commits(ref, path)} class="button ghost square" aria-label="History">
+            <a href={links.commits(ref, path)} class="button ghost square" aria-label={t('History')}>
               <Icon name="history" />
             </a>
           </span>
@@ -100,16 +101,16 @@ async function folder(ctx: Context, subject: ProjectSubject, view: PageView, pla
         <table>
           <thead class="hidden">
             <tr>
-              <th>Name</th>
-              <th>Last change</th>
-              <th>Date</th>
+              <th>{t('Name')}</th>
+              <th>{t('Last change')}</th>
+              <th>{t('Date')}</th>
             </tr>
           </thead>
           <tbody>
             {path !== '' && (
               <tr>
                 <td colspan={3}>
-                  <a href={links.tree(ref, parentOf(path))} aria-label="Parent folder">
+                  <a href={links.tree(ref, parentOf(path))} aria-label={t('Parent folder')}>
                     ..
                   </a>
                 </td>
@@ -131,7 +132,7 @@ const NewFile = ({ subject, place: { links, ref, path, branch } }: { subject: Pr
   branch !== null && subject.can('push_code') && !hasBytes(path) ? (
     <a class="button" href={links.newFile(ref, path)}>
       <Icon name="plus" />
-      New file
+      {t('New file')}
     </a>
   ) : null
 
@@ -187,7 +188,7 @@ export const treePage = page({
     return {
       title: `${place.path || place.ref} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab="code" heading={`Files in ${place.path || place.ref}`}>
+        <ProjectLayout view={view} subject={subject} tab="code" heading={t('Files in {path}', { path: place.path || place.ref })}>
           <div class="toolbar code-bar">
             <RefSwitch place={place} page="tree" />
             <PathLinks links={place.links} project={subject.project.path} revision={place.ref} path={place.path} last="tree" />
@@ -224,15 +225,15 @@ export const projectPage = page({
     return {
       title,
       card: { text: project.description, image: projectPicture(view, project) },
-      feed: { title: `Activity of ${title}`, at: `${homeOfProject(subject)}.atom` },
+      feed: { title: t('Activity of {title}', { title }), at: `${homeOfProject(subject)}.atom` },
       body: (
         <ProjectLayout view={view} subject={subject} tab="code" heading={title}>
           <div class="with-aside">
-            <div>{code ?? <p class="empty">The files of this project are not shown to you.</p>}</div>
+            <div>{code ?? <p class="empty">{t('The files of this project are not shown to you.')}</p>}</div>
             <aside>
               <section>
-                <h2>About</h2>
-                {project.description ? <p>{project.description}</p> : <p class="dim">It has no description.</p>}
+                <h2>{t('About')}</h2>
+                {project.description ? <p>{project.description}</p> : <p class="dim">{t('It has no description.')}</p>}
                 {project.tag_list.length > 0 && (
                   <p class="topics">
                     {project.tag_list.map((topic) => (
@@ -257,28 +258,28 @@ export const projectPage = page({
                       <ActionButton
                         view={view}
                         action={`/${inUrl(title)}/toggle_star`}
-                        label={isStarred ? 'Unstar' : 'Star'}
+                        label={isStarred ? t('Unstar') : t('Star')}
                         icon="star"
                         fields={{ starred: String(!isStarred) }}
                       />
                     ) : null}
                     {viewer ? (
                       <a class="button" href={links.page('starrers')}>
-                        {counted(project.star_count, 'star')}
+                        {plural(project.star_count, '{count} star', '{count} stars')}
                       </a>
                     ) : (
-                      <span class="badge">{counted(project.star_count, 'star')}</span>
+                      <span class="badge">{plural(project.star_count, '{count} star', '{count} stars')}</span>
                     )}
                   </span>
                   <span class="group low">
                     {viewer && subject.can('fork') && (
                       <a class="button" href={links.page('forks/new')}>
                         <Icon name="git-fork" />
-                        Fork
+                        {t('Fork')}
                       </a>
                     )}
                     <a class="button" href={links.page('forks')}>
-                      {project.forks_count} {project.forks_count === 1 ? 'fork' : 'forks'}
+                      {plural(project.forks_count, '{count} fork', '{count} forks')}
                     </a>
                   </span>
                 </div>
@@ -292,20 +293,20 @@ export const projectPage = page({
                   {viewer && subject.can('read_member') && (
                     <li>
                       <Icon name="users" />
-                      <a href={links.page('project_members')}>Members</a>
+                      <a href={links.page('project_members')}>{t('Members')}</a>
                     </li>
                   )}
                   {viewer && subject.can('read_snippet') && (
                     <li>
                       <Icon name="scissors" />
-                      <a href={links.page('snippets')}>Snippets</a>
+                      <a href={links.page('snippets')}>{t('Snippets')}</a>
                     </li>
                   )}
                 </ul>
               </section>
               {release && (
                 <section>
-                  <h2>Latest release</h2>
+                  <h2>{t('Latest release')}</h2>
                   <p class="line">
                     <Icon name="tag" />
                     <a href={links.release(release.tag)}>{release.name}</a>
@@ -317,7 +318,7 @@ export const projectPage = page({
               )}
               {shares.length > 0 && (
                 <section>
-                  <h2>Languages</h2>
+                  <h2>{t('Languages')}</h2>
                   <LanguageBar view={view} shares={shares.slice(0, MAX_LANGUAGES)} />
                 </section>
               )}
@@ -371,7 +372,7 @@ function editorAddress(editor: string, repository: string): string {
 const CloneAddress = ({ label, address }: { label: string; address: string }) => (
   <div class="copied">
     <code id={`clone-${label}`}>{address}</code>
-    <CopyButton label={`Copy the ${label} address`} of={`clone-${label}`} />
+    <CopyButton label={t('Copy the {label} address', { label })} of={`clone-${label}`} />
   </div>
 )
 
@@ -383,23 +384,26 @@ function CloneMenu({ view, subject: { project } }: { view: PageView; subject: Pr
     <details class="menu end">
       <summary class="button primary">
         <Icon name="download" />
-        Clone
+        {t('Clone')}
         <Icon name="chevron-down" />
       </summary>
       <div class="items large">
-        <p class="dim">SSH</p>
-        <CloneAddress label="SSH" address={links.ssh(path)} />
-        <p class="dim">HTTP</p>
-        <CloneAddress label="HTTP" address={links.http(path)} />
+        <p class="dim">{t('SSH')}</p>
+        <CloneAddress label={t('SSH')} address={links.ssh(path)} />
+        <p class="dim">{t('HTTP')}</p>
+        <CloneAddress label={t('HTTP')} address={links.http(path)} />
         {settings.webide_enabled && settings.webide_url && (
           <p>
             <a class="button" href={editorAddress(settings.webide_url, links.http(path))} rel="noopener">
-              Open in the web editor
+              {t('Open in the web editor')}
             </a>
           </p>
         )}
         <p>
-          Download: <ArchiveLinks links={projectLinks(view, path)} project={project} revision={project.default_branch} />
+          <Phrase
+            text="Download: {archiveLinks}"
+            archiveLinks={<ArchiveLinks links={projectLinks(view, path)} project={project} revision={project.default_branch} />}
+          />
         </p>
       </div>
     </details>
@@ -418,15 +422,15 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
         <RefSwitch place={place} page="tree" />
         <a class="button ghost" href={place.links.commits(place.ref)}>
           <Icon name="git-commit-horizontal" />
-          Commits
+          {t('Commits')}
         </a>
         <a class="button ghost" href={place.links.page('branches')}>
           <Icon name="git-branch" />
-          {heads.total === 1 ? '1 branch' : `${heads.total} branches`}
+          {plural(heads.total, '1 branch', '{count} branches')}
         </a>
         <a class="button ghost" href={place.links.page('tags')}>
           <Icon name="tag" />
-          {tags.total === 1 ? '1 tag' : `${tags.total} tags`}
+          {plural(tags.total, '1 tag', '{count} tags')}
         </a>
         <span class="last line">
           <FindFile place={place} />
@@ -442,46 +446,54 @@ async function home(ctx: Context, subject: ProjectSubject, view: PageView) {
 function EmptyProject({ view, subject: { project, can } }: { view: PageView; subject: ProjectSubject }) {
   const address = view.links.ssh(fullPathOf(project))
   if (project.import_status === 'scheduled' || project.import_status === 'started')
-    return <p class="empty">The project is being imported. Open this page again in a while.</p>
+    return <p class="empty">{t('The project is being imported. Open this page again in a while.')}</p>
   // why an import has failed is for maintainers, as in the API
   if (project.import_status === 'failed' && can('manage_project'))
     return (
-      <p class="flash alert">{`The import has failed: ${project.import_error ?? 'the reason is not known'}. Delete the project and import it again, or push to it.`}</p>
+      <p class="flash alert">
+        {t('The import has failed: {importError}. Delete the project and import it again, or push to it.', {
+          importError: project.import_error ?? t('the reason is not known'),
+        })}
+      </p>
     )
-  if (!can('push_code')) return <p class="empty">Nothing has been pushed to this project yet.</p>
+  if (!can('push_code')) return <p class="empty">{t('Nothing has been pushed to this project yet.')}</p>
   const https = view.links.http(fullPathOf(project))
   const links = projectLinks(view, fullPathOf(project))
   return (
     <>
       <section class="empty">
         <Icon name="git-branch" />
-        <h2>This project is empty</h2>
-        <p>Push what you have, or start with a file here.</p>
+        <h2>{t('This project is empty')}</h2>
+        <p>{t('Push what you have, or start with a file here.')}</p>
         <div class="toolbar">
           <a class="button primary" href={links.newFile(project.default_branch)}>
             <Icon name="plus" />
-            New file
+            {t('New file')}
           </a>
         </div>
       </section>
-      <h2>From the command line</h2>
+      <h2>{t('From the command line')}</h2>
       <div class="columns even">
         <section>
-          <h3>You have a repository</h3>
+          <h3>{t('You have a repository')}</h3>
           <Command id="have-1" text={`git remote add origin ${address}`} />
           <Command id="have-2" text="git push -u origin --all" />
           <Command id="have-3" text="git push origin --tags" />
         </section>
         <section>
-          <h3>You start afresh</h3>
+          <h3>{t('You start afresh')}</h3>
           <Command id="new-1" text={`git clone ${address}`} />
           <Command id="new-2" text={`cd ${project.path} && git switch -c ${project.default_branch} && echo "# ${project.name}" > README.md`} />
           <Command id="new-3" text={`git add . && git commit -m "First commit" && git push -u origin ${project.default_branch}`} />
         </section>
       </div>
       <p class="dim">
-        No key here yet? <a href={`${view.links.prefix}/-/profile/keys`}>Add an SSH key</a>, or use {https} with an{' '}
-        <a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>access token</a>.
+        <Phrase
+          text="No key here yet? {link}, or use {https} with an {link2}."
+          link={<a href={`${view.links.prefix}/-/profile/keys`}>{t('Add an SSH key')}</a>}
+          https={https}
+          link2={<a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>{t('access token')}</a>}
+        />
       </p>
     </>
   )
