@@ -12,6 +12,8 @@ import { Pager, Row, Rows } from '../../components/list.js'
 import { levelChoices, levelName } from '../../components/projects/levels.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { said, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { form, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 
@@ -30,10 +32,13 @@ const newToken = z.object({
 /** What each scope opens, by the kind of place. */
 const meaning = (scope: Scope, place: string): string =>
   ({
-    api: `Everything that its role may do in this ${place}, over the API and Git`,
-    read_api: `Read everything that its role may read over the API`,
-    read_repository: 'Clone and fetch over HTTP',
-    write_repository: 'Clone, fetch and push over HTTP',
+    api:
+      place === 'project'
+        ? t('Everything that its role may do in this project, over the API and Git')
+        : t('Everything that its role may do in this group, over the API and Git'),
+    read_api: t('Read everything that its role may read over the API'),
+    read_repository: t('Clone and fetch over HTTP'),
+    write_repository: t('Clone, fetch and push over HTTP'),
   })[scope as string] ?? ''
 
 /** Tokens of a project or group, whose value is shown once (PT-1 to PT-8). */
@@ -51,15 +56,17 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
       const { items, total } = await listAccessTokens(ctx, source, filter)
       const f = fieldsOf(view, newToken).access_token
       return {
-        title: `Access tokens · ${of.source(subject).name}`,
+        title: `${t('Access tokens')} · ${of.source(subject).name}`,
         headers: { 'cache-control': 'no-store' },
         body: (
-          <of.Frame view={view} subject={subject} at="-/settings/access_tokens" title="Access tokens">
+          <of.Frame view={view} subject={subject} at="-/settings/access_tokens" title={t('Access tokens')}>
             <p>
-              An access token lets a program use the API and Git with a role in this {of.kind}, and belongs to no person: what it does is done by a
-              member of its own.
+              <Phrase
+                text="An access token lets a program use the API and Git with a role in this {kind}, and belongs to no person: what it does is done by a member of its own."
+                kind={said(of.kind)}
+              />
             </p>
-            <Rows empty="There are no active tokens.">
+            <Rows empty={t('There are no active tokens.')}>
               {items.map(({ token, access_level }) => (
                 <Row
                   key={token.id}
@@ -68,7 +75,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
                       view={view}
                       action={`${list(subject)}/${token.id}/revoke`}
                       method="PUT"
-                      label="Revoke"
+                      label={t('Revoke')}
                       what={token.name}
                       class="danger"
                     />
@@ -81,32 +88,32 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
                     <ScopeBadges scopes={token.scopes} />
                   </span>
                   <span class="dim">
-                    Created <Time at={token.created_at} />
+                    <Phrase text="Created {time}" time={<Time at={token.created_at} />} />
                     <LastUsed at={token.last_used_at} />
-                    {token.expires_at ? `, expires ${dayText(new Date(token.expires_at))}` : ', never expires'}
+                    {token.expires_at ? t(', expires {day}', { day: dayText(new Date(token.expires_at)) }) : t(', never expires')}
                   </span>
                 </Row>
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-            <h2>New token</h2>
+            <h2>{t('New token')}</h2>
             <FormTag view={view} action={list(subject)} once>
               <FormFaults view={view} />
-              <Field {...f.name} label="Name" hint="What it is for; its member has this name." />
+              <Field {...f.name} label={t('Name')} hint={t('What it is for; its member has this name.')} />
               <Field
                 {...f.expires_at}
-                label="Expires on"
+                label={t('Expires on')}
                 value={new Date(view.now.getTime() + 365 * DAY_MS).toISOString().slice(0, 10)}
-                hint="Empty: it never expires."
+                hint={t('Empty: it never expires.')}
               />
-              <SelectField {...f.access_level} label="Role" value="30" choices={levelChoices(levelsToGive(source))} />
+              <SelectField {...f.access_level} label={t('Role')} value="30" choices={levelChoices(levelsToGive(source))} />
               <fieldset>
-                <legend>Scopes</legend>
+                <legend>{t('Scopes')}</legend>
                 {ACCESS_TOKEN_SCOPES.map((scope) => (
                   <Checkbox key={scope} {...f.scopes} value={scope} label={scope} hint={meaning(scope, of.kind)} checked={false} />
                 ))}
               </fieldset>
-              <Submit label="Create token" />
+              <Submit label={t('Create token')} />
             </FormTag>
           </of.Frame>
         ),
@@ -124,24 +131,27 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
       const clone = view.links.http(of.kind === 'project' ? of.source(subject).fullPath : `${of.source(subject).fullPath}/PROJECT`)
       const api = view.links.api(`/${of.kind}s/${of.source(subject).id}`)
       return {
-        title: 'New access token',
+        title: t('New access token'),
         headers: { 'cache-control': 'no-store' },
         body: (
-          <of.Frame view={view} subject={subject} at="-/settings/access_tokens" title={`Token “${token.name}”`}>
+          <of.Frame view={view} subject={subject} at="-/settings/access_tokens" title={t('Token “{name}”', { name: token.name })}>
             <p>
-              <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
+              <Phrase
+                text="{strong} Copy it now, and keep it like a password."
+                strong={<strong>{t('This is the only time that it is shown.')}</strong>}
+              />
             </p>
-            <Copied id="token" label="Token" value={value} />
-            <p>With the API:</p>
+            <Copied id="token" label={t('Token')} value={value} />
+            <p>{t('With the API:')}</p>
             <pre>
-              <code>{`curl -H "PRIVATE-TOKEN: $TOKEN" ${api}`}</code>
+              <code>curl -H "PRIVATE-TOKEN: $TOKEN" {api}</code>
             </pre>
-            <p>With Git, as the password of any user name:</p>
+            <p>{t('With Git, as the password of any user name:')}</p>
             <pre>
               <code>git clone {clone.replace('://', '://token@')}</code>
             </pre>
             <p>
-              <a href={view.links.prefix + list(subject)}>All tokens</a>
+              <a href={view.links.prefix + list(subject)}>{t('All tokens')}</a>
             </p>
           </of.Frame>
         ),
@@ -156,7 +166,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
     input: z.object({ token_id: rowId() }),
     async submit({ ctx, subject, input }) {
       const name = await revokeAccessToken(ctx, of.memberSource(subject), input.token_id)
-      return new Redirect(list(subject), { notice: `The token “${name}” is revoked.` })
+      return new Redirect(list(subject), { notice: t('The token “{name}” is revoked.', { name }) })
     },
   })
 

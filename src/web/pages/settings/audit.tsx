@@ -9,6 +9,8 @@ import { loadUsers } from '../../../services/identity/user-list.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { levelName } from '../../components/projects/levels.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { page } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 
@@ -26,14 +28,14 @@ async function membersIn(ctx: Context, caller: SignedIn, events: AuditEvent[]): 
 const ROLES = new Set(['access_level', 'group_access', 'push_level', 'merge_level', 'create_level'])
 
 function valueText(name: string, value: unknown): string {
-  if (typeof value === 'number' && ROLES.has(name)) return value === 0 ? 'no one' : levelName(value)
-  if (value === null) return 'none'
+  if (typeof value === 'number' && ROLES.has(name)) return value === 0 ? t('no one') : levelName(value)
+  if (value === null) return t('none')
   return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_VALUE)
 }
 
 /** A change as text: of a pair the value before and the one after. */
 function changeText(name: string, value: unknown, members: Map<number, string>): string {
-  if (name === 'user_id' && typeof value === 'number') return `user ${members.get(value) ?? value}`
+  if (name === 'user_id' && typeof value === 'number') return t('user {name}', { name: members.get(value) ?? value })
   const label = name.replaceAll('_', ' ')
   return Array.isArray(value) && value.length === 2
     ? `${label} ${valueText(name, value[0])} → ${valueText(name, value[1])}`
@@ -51,10 +53,10 @@ const auditOf = <Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       const { items, total } = await listAuditEvents(ctx, { entity_type: kind, entity_id: id }, { page: input.page, per_page: PER_PAGE })
       const members = await membersIn(ctx, caller, items)
       return {
-        title: `Audit log · ${name}`,
+        title: `${t('Audit log')} · ${name}`,
         body: (
-          <of.Frame view={view} subject={subject} at="-/audit_events" title="Audit log">
-            <Rows empty="Nothing was changed.">
+          <of.Frame view={view} subject={subject} at="-/audit_events" title={t('Audit log')}>
+            <Rows empty={t('Nothing was changed.')}>
               {items.map((event) => (
                 <Row
                   key={event.id}
@@ -65,7 +67,11 @@ const auditOf = <Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
                   }
                 >
                   <span>
-                    <strong>{event.action.replaceAll('_', ' ')}</strong> by {event.sudoer ?? event.actor ?? 'the service'}
+                    <Phrase
+                      text="{action} by {name}"
+                      action={<strong>{event.action.replaceAll('_', ' ')}</strong>}
+                      name={event.sudoer ?? event.actor ?? t('the service')}
+                    />
                   </span>
                   <span class="dim">
                     {Object.entries(event.changes)

@@ -16,6 +16,8 @@ import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../componen
 import { Badge as Mark, Pager, Row, Rows } from '../../components/list.js'
 import { BadgeLink, nameOfBadge, picturedBadges } from '../../components/projects/badges.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 
@@ -33,12 +35,19 @@ function Attributes({ view, badge }: { view: PageView; badge?: BadgeAttributes }
   return (
     <>
       <FormFaults view={view} />
-      <Field {...f.name} label="Name" hint="What is read where the picture is not seen." value={badge?.name ?? ''} autocomplete="off" />
-      <Field {...f.link_url} label="Link" value={badge?.link_url ?? ''} autocomplete="off" />
-      <Field {...f.image_url} label="Picture" value={badge?.image_url ?? ''} autocomplete="off" />
+      <Field {...f.name} label={t('Name')} hint={t('What is read where the picture is not seen.')} value={badge?.name ?? ''} autocomplete="off" />
+      <Field {...f.link_url} label={t('Link')} value={badge?.link_url ?? ''} autocomplete="off" />
+      <Field {...f.image_url} label={t('Picture')} value={badge?.image_url ?? ''} autocomplete="off" />
       <p class="dim">
-        In both addresses <code>{'%{project_path}'}</code>, <code>{'%{project_id}'}</code>, <code>{'%{project_title}'}</code>,{' '}
-        <code>{'%{project_name}'}</code>, <code>{'%{default_branch}'}</code> and <code>{'%{commit_sha}'}</code> become what the project has.
+        <Phrase
+          text="In both addresses {path}, {id}, {title}, {name}, {branch} and {commit} become what the project has."
+          path={<code>{'%{project_path}'}</code>}
+          id={<code>{'%{project_id}'}</code>}
+          title={<code>{'%{project_title}'}</code>}
+          name={<code>{'%{project_name}'}</code>}
+          branch={<code>{'%{default_branch}'}</code>}
+          commit={<code>{'%{commit_sha}'}</code>}
+        />
       </p>
     </>
   )
@@ -57,25 +66,34 @@ function badgesOf<Subject>(of: Place<Subject>, access: Access<Subject, true>, so
       const { items, total } = await listBadges(ctx, caller, source(subject), { page: input.page, per_page: PER_PAGE })
       const badges = await picturedBadges(ctx, items)
       return {
-        title: `Badges · ${of.source(subject).name}`,
+        title: `${t('Badges')} · ${of.source(subject).name}`,
         body: (
-          <of.Frame view={view} subject={subject} at="-/settings/badges" title="Badges">
-            <p>Linked pictures on the page of {of.kind === 'project' ? 'the project' : 'each project in the group and below it'}.</p>
-            <Rows empty="There are no badges.">
+          <of.Frame view={view} subject={subject} at="-/settings/badges" title={t('Badges')}>
+            <p>
+              <Phrase
+                text="Linked pictures on the page of {what}."
+                what={of.kind === 'project' ? t('the project') : t('each project in the group and below it')}
+              />
+            </p>
+            <Rows empty={t('There are no badges.')}>
               {badges.map((badge) => (
                 <Row
                   key={badge.id}
                   actions={
                     badge.isOwn && (
                       <>
-                        <a class="button" href={`${view.links.prefix}${list(subject)}/${badge.id}`} aria-label={`Edit ${nameOfBadge(badge)}`}>
-                          Edit
+                        <a
+                          class="button"
+                          href={`${view.links.prefix}${list(subject)}/${badge.id}`}
+                          aria-label={t('Edit {nameOfBadge}', { nameOfBadge: nameOfBadge(badge) })}
+                        >
+                          {t('Edit')}
                         </a>
                         <ActionButton
                           view={view}
                           action={`${list(subject)}/${badge.id}`}
                           method="DELETE"
-                          label="Delete"
+                          label={t('Delete')}
                           what={nameOfBadge(badge)}
                           class="danger"
                         />
@@ -84,16 +102,16 @@ function badgesOf<Subject>(of: Place<Subject>, access: Access<Subject, true>, so
                   }
                 >
                   <span class="wrap">
-                    <BadgeLink badge={badge} /> {badge.name} {!badge.isOwn && <Mark kind="outline">group</Mark>}
+                    <BadgeLink badge={badge} /> {badge.name} {!badge.isOwn && <Mark kind="outline">{t('group')}</Mark>}
                   </span>
                 </Row>
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-            <h2>New badge</h2>
+            <h2>{t('New badge')}</h2>
             <FormTag view={view} action={list(subject)}>
               <Attributes view={view} />
-              <Submit label="Add badge" />
+              <Submit label={t('Add badge')} />
             </FormTag>
           </of.Frame>
         ),
@@ -113,7 +131,7 @@ function badgesOf<Subject>(of: Place<Subject>, access: Access<Subject, true>, so
           <of.Frame view={view} subject={subject} at="-/settings/badges" title={nameOfBadge(badge)}>
             <FormTag view={view} action={`${list(subject)}/${badge.id}`} method="PUT">
               <Attributes view={view} badge={badge} />
-              <Submit label="Save changes" />
+              <Submit label={t('Save changes')} />
             </FormTag>
           </of.Frame>
         ),
@@ -128,7 +146,7 @@ function badgesOf<Subject>(of: Place<Subject>, access: Access<Subject, true>, so
     on: badgesPage,
     async submit({ ctx, caller, subject, input: { badge } }) {
       await createBadge(ctx, caller, source(subject), badge)
-      return new Redirect(list(subject), { notice: 'The badge is added.' })
+      return new Redirect(list(subject), { notice: t('The badge is added.') })
     },
   })
 
@@ -140,7 +158,7 @@ function badgesOf<Subject>(of: Place<Subject>, access: Access<Subject, true>, so
     on: badgePage,
     async submit({ ctx, caller, subject, input: { badge_id, badge } }) {
       await updateBadge(ctx, caller, source(subject), badge_id, badge)
-      return new Redirect(list(subject), { notice: 'The changes are saved.' })
+      return new Redirect(list(subject), { notice: t('The changes are saved.') })
     },
   })
 
@@ -151,7 +169,7 @@ function badgesOf<Subject>(of: Place<Subject>, access: Access<Subject, true>, so
     input: z.object({ badge_id: rowId() }),
     async submit({ ctx, subject, input }) {
       await deleteBadge(ctx, source(subject), input.badge_id)
-      return new Redirect(list(subject), { notice: 'The badge is deleted.' })
+      return new Redirect(list(subject), { notice: t('The badge is deleted.') })
     },
   })
 

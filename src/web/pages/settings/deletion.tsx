@@ -5,6 +5,8 @@ import { bool, orDefault } from '../../../http/params.js'
 import { formerPath } from '../../../rules/path.js'
 import { Field, FormTag, Hidden, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import type { PageView } from '../../page.js'
 
 interface ConfirmedProps {
@@ -26,12 +28,8 @@ export const Confirmed = ({ view, action, fullPath, label, now }: ConfirmedProps
       {now && <Hidden {...f.permanently_remove} value="true" />}
       <Field
         {...f.full_path}
-        label="Confirm with the path"
-        hint={
-          <>
-            Type <code>{fullPath}</code>.
-          </>
-        }
+        label={t('Confirm with the path')}
+        hint={<Phrase text="Type {fullPath}." fullPath={<code>{fullPath}</code>} />}
         autocomplete="off"
       />
       <Submit label={label} class="danger" />
@@ -41,5 +39,5 @@ export const Confirmed = ({ view, action, fullPath, label, now }: ConfirmedProps
 
 /** Refuses another path than that of what is to be deleted. */
 export function checkTyped(given: string, fullPath: string): void {
-  if (given.trim() !== fullPath && given.trim() !== formerPath(fullPath)) throw invalidRecord({ full_path: ['is another one'] })
+  if (given.trim() !== fullPath && given.trim() !== formerPath(fullPath)) throw invalidRecord({ full_path: [t('is another one')] })
 }

@@ -17,6 +17,8 @@ import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit, Tex
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -27,7 +29,7 @@ const access = onProjectSignedIn('manage_deploy_keys')
 const keys = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/deploy_keys`
 const byKey = { key_id: rowId() }
 const canPush = orDefault(bool(), false)
-const PUSHES = 'May push too'
+const pushes = () => t('May push too')
 
 const newKey = z.object({
   deploy_key: z.object({
@@ -50,30 +52,30 @@ export const deployKeysPage = page({
     const at = keys(subject)
     const f = fieldsOf(view, newKey).deploy_key
     return {
-      title: `Deploy keys · ${fullPathOf(subject.project)}`,
+      title: `${t('Deploy keys')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/deploy_keys" title="Deploy keys">
-          <p>A deploy key lets a machine clone this project over SSH, without a user.</p>
-          <Rows empty="There are no deploy keys.">
+        <ProjectSettings view={view} subject={subject} at="-/deploy_keys" title={t('Deploy keys')}>
+          <p>{t('A deploy key lets a machine clone this project over SSH, without a user.')}</p>
+          <Rows empty={t('There are no deploy keys.')}>
             {items.map(({ key, can_push }) => (
               <Row
                 key={key.id}
                 actions={
                   <>
-                    <a class="button" href={`${view.links.prefix}${at}/${key.id}/edit`} aria-label={`Change ${key.title}`}>
-                      Change
+                    <a class="button" href={`${view.links.prefix}${at}/${key.id}/edit`} aria-label={t('Change {title}', { title: key.title })}>
+                      {t('Change')}
                     </a>
-                    <ActionButton view={view} action={`${at}/${key.id}`} method="DELETE" label="Remove" what={key.title} class="danger" />
+                    <ActionButton view={view} action={`${at}/${key.id}`} method="DELETE" label={t('Remove')} what={key.title} class="danger" />
                   </>
                 }
               >
                 <span>
-                  <strong>{key.title}</strong> {can_push && <Badge kind="waiting">may push</Badge>}
+                  <strong>{key.title}</strong> {can_push && <Badge kind="waiting">{t('may push')}</Badge>}
                 </span>
                 <code class="dim">SHA256:{key.fingerprint_sha256}</code>
                 <span class="dim">
-                  Added <Time at={key.created_at} />
-                  {key.expires_at && `, expires ${dayText(key.expires_at)}`}
+                  <Phrase text="Added {time}" time={<Time at={key.created_at} />} />
+                  {key.expires_at && t(', expires {day}', { day: dayText(key.expires_at) })}
                 </span>
               </Row>
             ))}
@@ -81,12 +83,12 @@ export const deployKeysPage = page({
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           {offered.length > 0 && (
             <>
-              <h2>Keys of the service</h2>
+              <h2>{t('Keys of the service')}</h2>
               <Rows empty="">
                 {offered.map((key) => (
                   <Row
                     key={key.id}
-                    actions={<ActionButton view={view} action={`${at}/${key.id}/enable`} method="PUT" label="Enable" what={key.title} />}
+                    actions={<ActionButton view={view} action={`${at}/${key.id}/enable`} method="PUT" label={t('Enable')} what={key.title} />}
                   >
                     <strong>{key.title}</strong>
                     <code class="dim">SHA256:{key.fingerprint_sha256}</code>
@@ -95,21 +97,21 @@ export const deployKeysPage = page({
               </Rows>
             </>
           )}
-          <h2>Add a key</h2>
+          <h2>{t('Add a key')}</h2>
           <FormTag view={view} action={at}>
             <FormFaults view={view} />
-            <Field {...f.title} label="Title" hint="To know it by, such as the name of the machine." />
+            <Field {...f.title} label={t('Title')} hint={t('To know it by, such as the name of the machine.')} />
             <TextField
               {...f.key}
-              label="Public key"
+              label={t('Public key')}
               rows={4}
               class="code"
               spellcheck={false}
-              hint="A key of another project that you maintain may be used here too."
+              hint={t('A key of another project that you maintain may be used here too.')}
             />
-            <Field {...f.expires_at} label="Expires on" />
-            <Checkbox {...f.can_push} label={PUSHES} />
-            <Submit label="Add key" />
+            <Field {...f.expires_at} label={t('Expires on')} />
+            <Checkbox {...f.can_push} label={pushes()} />
+            <Submit label={t('Add key')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -125,7 +127,7 @@ export const deployKeyForm = form({
   async submit({ ctx, caller, subject, input: { deploy_key: given } }) {
     const expires_at = given.expires_at === undefined ? undefined : new Date(given.expires_at)
     const { key } = await addDeployKey(ctx, caller, subject.project, { ...given, title: given.title.trim(), expires_at })
-    return new Redirect(keys(subject), { notice: `The key “${key.title}” is added.` })
+    return new Redirect(keys(subject), { notice: t('The key “{title}” is added.', { title: key.title }) })
   },
 })
 
@@ -144,9 +146,9 @@ export const deployKeyPage = page({
         <ProjectSettings view={view} subject={subject} at="-/deploy_keys" title={key.title}>
           <FormTag view={view} action={`${keys(subject)}/${key.id}`} method="PUT">
             <FormFaults view={view} />
-            <Field {...f.title} label="Title" value={key.title} hint="The same in all projects that have this key." />
-            <Checkbox {...f.can_push} label={PUSHES} checked={can_push} />
-            <Submit label="Save changes" />
+            <Field {...f.title} label={t('Title')} value={key.title} hint={t('The same in all projects that have this key.')} />
+            <Checkbox {...f.can_push} label={pushes()} checked={can_push} />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -162,7 +164,7 @@ export const deployKeyChange = form({
   on: deployKeyPage,
   async submit({ ctx, subject, input: { key_id, deploy_key: given } }) {
     const { key } = await updateDeployKey(ctx, subject.project, key_id, given)
-    return new Redirect(keys(subject), { notice: `The key “${key.title}” is changed.` })
+    return new Redirect(keys(subject), { notice: t('The key “{title}” is changed.', { title: key.title }) })
   },
 })
 
@@ -173,7 +175,7 @@ export const deployKeyEnabling = form({
   input: z.object(byKey),
   async submit({ ctx, caller, subject, input }) {
     const { key } = await enableDeployKey(ctx, caller, subject.project, input.key_id)
-    return new Redirect(keys(subject), { notice: `The key “${key.title}” is enabled.` })
+    return new Redirect(keys(subject), { notice: t('The key “{title}” is enabled.', { title: key.title }) })
   },
 })
 
@@ -185,7 +187,7 @@ export const deployKeyRemoval = form({
   async submit({ ctx, subject, input }) {
     const { key } = await getDeployKey(ctx, subject.project, input.key_id)
     await removeDeployKey(ctx, subject.project, key.id)
-    return new Redirect(keys(subject), { notice: `The key “${key.title}” is removed.` })
+    return new Redirect(keys(subject), { notice: t('The key “{title}” is removed.', { title: key.title }) })
   },
 })
 
@@ -199,13 +201,13 @@ const newToken = z.object({
 })
 
 /** What may be chosen here. */
-const SCOPES = {
-  read_repository: 'Clone and fetch over HTTP',
-  read_registry: 'Pull images',
-  write_registry: 'Pull and push images',
-  read_package_registry: 'Install packages',
-  write_package_registry: 'Install and publish packages',
-}
+const scopesTexts = () => ({
+  read_repository: t('Clone and fetch over HTTP'),
+  read_registry: t('Pull images'),
+  write_registry: t('Pull and push images'),
+  read_package_registry: t('Install packages'),
+  write_package_registry: t('Install and publish packages'),
+})
 
 /** Deploy tokens, whose value is shown once (DK-8). */
 function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subject>) {
@@ -220,13 +222,16 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
       const { items, total } = await listDeployTokens(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
       const f = fieldsOf(view, newToken).deploy_token
       return {
-        title: `Deploy tokens · ${of.source(subject).name}`,
+        title: `${t('Deploy tokens')} · ${of.source(subject).name}`,
         body: (
-          <of.Frame view={view} subject={subject} at="-/deploy_tokens" title="Deploy tokens">
+          <of.Frame view={view} subject={subject} at="-/deploy_tokens" title={t('Deploy tokens')}>
             <p>
-              A deploy token lets a machine read {of.kind === 'project' ? 'this project' : 'the projects of this group'} over HTTP, without a user.
+              <Phrase
+                text="A deploy token lets a machine read {what} over HTTP, without a user."
+                what={of.kind === 'project' ? t('this project') : t('the projects of this group')}
+              />
             </p>
-            <Rows empty="There are no deploy tokens.">
+            <Rows empty={t('There are no deploy tokens.')}>
               {items.map((token) => (
                 <Row
                   key={token.id}
@@ -235,7 +240,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
                       view={view}
                       action={`${home(subject)}/${token.id}`}
                       method="DELETE"
-                      label="Revoke"
+                      label={t('Revoke')}
                       what={token.name}
                       class="danger"
                     />
@@ -243,33 +248,33 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
                 >
                   <span>
                     <strong>{token.name}</strong> <code class="dim">{token.username}</code>{' '}
-                    {token.expires_at && token.expires_at <= view.now && <Badge kind="danger">expired</Badge>}
+                    {token.expires_at && token.expires_at <= view.now && <Badge kind="danger">{t('expired')}</Badge>}
                   </span>
                   <span>
                     <ScopeBadges scopes={token.scopes} />
                   </span>
                   <span class="dim">
-                    Created <Time at={token.created_at} />
+                    <Phrase text="Created {time}" time={<Time at={token.created_at} />} />
                     <LastUsed at={token.last_used_at} />
-                    {token.expires_at ? `, expires ${dayText(token.expires_at)}` : ', never expires'}
+                    {token.expires_at ? t(', expires {day}', { day: dayText(token.expires_at) }) : t(', never expires')}
                   </span>
                 </Row>
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-            <h2>New token</h2>
+            <h2>{t('New token')}</h2>
             <FormTag view={view} action={home(subject)} once>
               <FormFaults view={view} />
-              <Field {...f.name} label="Name" hint="What it is for." />
-              <Field {...f.username} label="Username" hint="Empty: made from its number." autocomplete="off" />
-              <Field {...f.expires_at} label="Expires on" hint="Empty: it never expires." />
+              <Field {...f.name} label={t('Name')} hint={t('What it is for.')} />
+              <Field {...f.username} label={t('Username')} hint={t('Empty: made from its number.')} autocomplete="off" />
+              <Field {...f.expires_at} label={t('Expires on')} hint={t('Empty: it never expires.')} />
               <fieldset>
-                <legend>Scopes</legend>
-                {Object.entries(SCOPES).map(([scope, hint]) => (
+                <legend>{t('Scopes')}</legend>
+                {Object.entries(scopesTexts()).map(([scope, hint]) => (
                   <Checkbox key={scope} {...f.scopes} value={scope} label={scope} hint={hint} checked={scope === 'read_repository'} />
                 ))}
               </fieldset>
-              <Submit label="Create token" />
+              <Submit label={t('Create token')} />
             </FormTag>
           </of.Frame>
         ),
@@ -291,24 +296,27 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
       })
       const clone = view.links.http(of.kind === 'project' ? of.source(subject).fullPath : `${of.source(subject).fullPath}/PROJECT`)
       return {
-        title: 'New deploy token',
+        title: t('New deploy token'),
         headers: { 'cache-control': 'no-store' },
         body: (
-          <of.Frame view={view} subject={subject} at="-/deploy_tokens" title={`Token “${token.name}”`}>
+          <of.Frame view={view} subject={subject} at="-/deploy_tokens" title={t('Token “{name}”', { name: token.name })}>
             <p>
-              <strong>This is the only time that it is shown.</strong> Copy it now, and keep it like a password.
+              <Phrase
+                text="{strong} Copy it now, and keep it like a password."
+                strong={<strong>{t('This is the only time that it is shown.')}</strong>}
+              />
             </p>
-            <Copied id="token" label="Token" value={value} />
+            <Copied id="token" label={t('Token')} value={value} />
             {token.scopes.includes('read_repository') && (
               <>
-                <p>With Git, as the password:</p>
+                <p>{t('With Git, as the password:')}</p>
                 <pre>
                   <code>git clone {clone.replace('://', `://${token.username}@`)}</code>
                 </pre>
               </>
             )}
             <p>
-              <a href={view.links.prefix + home(subject)}>All tokens</a>
+              <a href={view.links.prefix + home(subject)}>{t('All tokens')}</a>
             </p>
           </of.Frame>
         ),
@@ -324,7 +332,7 @@ function tokensOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subje
     async submit({ ctx, subject, input }) {
       const { name } = await getDeployToken(ctx, of.source(subject), input.token_id)
       await revokeDeployToken(ctx, of.source(subject), input.token_id)
-      return new Redirect(home(subject), { notice: `The token “${name}” is revoked.` })
+      return new Redirect(home(subject), { notice: t('The token “{name}” is revoked.', { name }) })
     },
   })
 

@@ -6,6 +6,8 @@ import { createFreezePeriod, deleteFreezePeriod, isFrozen, listFreezePeriods } f
 import { ActionButton, DataList, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -32,14 +34,17 @@ const periodsPage = page({
     const [{ items }, frozen] = await Promise.all([listFreezePeriods(ctx, subject, { page: 1, per_page: PER_PAGE }), isFrozen(ctx, subject.project)])
     const f = fieldsOf(view, newPeriod).period
     return {
-      title: `Deploy freezes · ${fullPathOf(subject.project)}`,
+      title: `${t('Deploy freezes')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/freeze_periods" title="Deploy freezes">
+        <ProjectSettings view={view} subject={subject} at="-/freeze_periods" title={t('Deploy freezes')}>
           <p>
-            While one goes on, jobs have the variable <code>CI_DEPLOY_FREEZE</code>, by which rules leave out those that deploy.
-            {frozen && <strong> One goes on now.</strong>}
+            <Phrase
+              text="While one goes on, jobs have the variable {code}, by which rules leave out those that deploy."
+              code={<code>CI_DEPLOY_FREEZE</code>}
+            />
+            {frozen && <strong> {t('One goes on now.')}</strong>}
           </p>
-          <Rows empty="There are no deploy freezes.">
+          <Rows empty={t('There are no deploy freezes.')}>
             {items.map(({ id, freeze_start, freeze_end, cron_timezone }) => (
               <Row
                 key={id}
@@ -48,36 +53,37 @@ const periodsPage = page({
                     view={view}
                     action={`${addressOf(subject)}/${id}`}
                     method="DELETE"
-                    label="Delete"
-                    what={`${freeze_start} to ${freeze_end}`}
+                    label={t('Delete')}
+                    what={t('{freezeStart} to {freezeEnd}', { freezeStart: freeze_start, freezeEnd: freeze_end })}
                     class="danger"
                   />
                 }
               >
                 <span class="wrap">
-                  From <code>{freeze_start}</code> to <code>{freeze_end}</code>
+                  <Phrase text="From {freezeStart} to {freezeEnd}" freezeStart={<code>{freeze_start}</code>} freezeEnd={<code>{freeze_end}</code>} />
                 </span>
                 <span class="dim wrap">{cron_timezone}</span>
               </Row>
             ))}
           </Rows>
-          <h2>New deploy freeze</h2>
+          <h2>{t('New deploy freeze')}</h2>
           <FormTag view={view} action={addressOf(subject)} once>
             <FormFaults view={view} />
             <Field
               {...f.freeze_start}
-              label="Begins"
+              label={t('Begins')}
               hint={
-                <>
-                  Minute, hour, day of the month, month and day of the week: <code>0 23 * * 5</code> is each Friday at 23:00.
-                </>
+                <Phrase
+                  text="Minute, hour, day of the month, month and day of the week: {code} is each Friday at 23:00."
+                  code={<code>0 23 * * 5</code>}
+                />
               }
               autocomplete="off"
             />
-            <Field {...f.freeze_end} label="Ends" hint="Likewise." autocomplete="off" />
-            <Field {...f.cron_timezone} label="Time zone" value="UTC" list="zones" autocomplete="off" />
+            <Field {...f.freeze_end} label={t('Ends')} hint={t('Likewise.')} autocomplete="off" />
+            <Field {...f.cron_timezone} label={t('Time zone')} value="UTC" list="zones" autocomplete="off" />
             <DataList id="zones" values={['UTC', ...Intl.supportedValuesOf('timeZone')]} />
-            <Submit label="Add deploy freeze" />
+            <Submit label={t('Add deploy freeze')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -92,7 +98,7 @@ const addition = form({
   on: periodsPage,
   async submit({ ctx, subject, input }) {
     await createFreezePeriod(ctx, subject, input.period)
-    return new Redirect(addressOf(subject), { notice: 'The deploy freeze is added.' })
+    return new Redirect(addressOf(subject), { notice: t('The deploy freeze is added.') })
   },
 })
 
@@ -103,7 +109,7 @@ const removal = form({
   input: z.object({ freeze_period_id: rowId() }),
   async submit({ ctx, subject, input }) {
     await deleteFreezePeriod(ctx, subject, input.freeze_period_id)
-    return new Redirect(addressOf(subject), { notice: 'The deploy freeze is deleted.' })
+    return new Redirect(addressOf(subject), { notice: t('The deploy freeze is deleted.') })
   },
 })
 

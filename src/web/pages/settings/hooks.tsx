@@ -11,6 +11,8 @@ import { HookState, Outcome } from '../../components/hooks/hook-state.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
 
@@ -19,45 +21,45 @@ const PER_PAGE = 20
 const MAX_SHOWN = 50_000
 const byId = { hook_id: rowId() }
 
-const EVENT_LABELS: [HookEvent, string][] = [
-  ['push', 'Pushes to branches'],
-  ['tag_push', 'New and deleted tags'],
-  ['merge_requests', 'Merge requests'],
-  ['issues', 'Issues'],
-  ['confidential_issues', 'Confidential issues'],
-  ['note', 'Comments'],
-  ['confidential_note', 'Comments on confidential issues'],
-  ['pipeline', 'Pipelines'],
-  ['job', 'Jobs'],
-  ['deployment', 'Deployments'],
-  ['feature_flag', 'Feature flags'],
-  ['wiki_page', 'Wiki pages'],
-  ['releases', 'Releases'],
-  ['subgroup', 'Subgroups'],
-  ['repository_update', 'Updates of the repository'],
+const eventLabels = (): [HookEvent, string][] => [
+  ['push', t('Pushes to branches')],
+  ['tag_push', t('New and deleted tags')],
+  ['merge_requests', t('Merge requests')],
+  ['issues', t('Issues')],
+  ['confidential_issues', t('Confidential issues')],
+  ['note', t('Comments')],
+  ['confidential_note', t('Comments on confidential issues')],
+  ['pipeline', t('Pipelines')],
+  ['job', t('Jobs')],
+  ['deployment', t('Deployments')],
+  ['feature_flag', t('Feature flags')],
+  ['wiki_page', t('Wiki pages')],
+  ['releases', t('Releases')],
+  ['subgroup', t('Subgroups')],
+  ['repository_update', t('Updates of the repository')],
 ]
-const eventsFor = (kind: Place<unknown>['kind']) => EVENT_LABELS.filter(([event]) => kind === 'group' || event !== 'subgroup')
+const eventsFor = (kind: Place<unknown>['kind']) => eventLabels().filter(([event]) => kind === 'group' || event !== 'subgroup')
 /** A trigger of a test, `push_events`, or of a delivery, `push_hooks`. */
-const triggerLabel = (trigger: string) => EVENT_LABELS.find(([event]) => [`${event}_events`, triggerOf(event)].includes(trigger))?.[1] ?? trigger
+const triggerLabel = (trigger: string) => eventLabels().find(([event]) => [`${event}_events`, triggerOf(event)].includes(trigger))?.[1] ?? trigger
 
 const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>['kind']; hook?: Hook }) => {
   const f = fieldsOf(view, z.object({ hook: fields })).hook
   return (
     <>
       <FormFaults view={view} />
-      <Field {...f.url} label="Address" type="url" value={hook?.url} hint={hook && 'Another address clears the secret.'} />
+      <Field {...f.url} label={t('Address')} type="url" value={hook?.url} hint={hook && t('Another address clears the secret.')} />
       <div class="columns">
-        <Field {...f.name} label="Name" value={hook?.name} />
+        <Field {...f.name} label={t('Name')} value={hook?.name} />
         <Field
           {...f.token}
-          label="Secret"
+          label={t('Secret')}
           type="password"
           autocomplete="new-password"
-          hint={hook?.sealed_token ? 'One is set. Empty: it stays.' : 'Sent with each delivery, so that the receiver knows it.'}
+          hint={hook?.sealed_token ? t('One is set. Empty: it stays.') : t('Sent with each delivery, so that the receiver knows it.')}
         />
       </div>
       <fieldset>
-        <legend>Events</legend>
+        <legend>{t('Events')}</legend>
         <div class="columns">
           {eventsFor(kind).map(([event, label]) => (
             <Checkbox key={event} {...f.events} value={event} label={label} checked={hook ? hook.events.includes(event) : event === 'push'} />
@@ -66,11 +68,11 @@ const HookFields = ({ view, kind, hook }: { view: PageView; kind: Place<unknown>
       </fieldset>
       <Field
         {...f.push_events_branch_filter}
-        label="Only branches"
+        label={t('Only branches')}
         value={hook?.push_events_branch_filter}
-        hint="A name, or a pattern such as release/*. Empty: all."
+        hint={t('A name, or a pattern such as release/*. Empty: all.')}
       />
-      <Checkbox {...f.enable_ssl_verification} label="Enable SSL verification" checked={hook?.enable_ssl_verification ?? true} />
+      <Checkbox {...f.enable_ssl_verification} label={t('Enable SSL verification')} checked={hook?.enable_ssl_verification ?? true} />
     </>
   )
 }
@@ -104,24 +106,28 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     async show({ ctx, subject, input, view }) {
       const { items, total } = await listHooks(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
       return {
-        title: `Webhooks · ${of.source(subject).name}`,
+        title: `${t('Webhooks')} · ${of.source(subject).name}`,
         body: (
-          <of.Frame view={view} subject={subject} at="-/hooks" title="Webhooks">
-            <p>A webhook sends what happens to another program, as JSON.</p>
-            <Rows empty="There are no webhooks.">
+          <of.Frame view={view} subject={subject} at="-/hooks" title={t('Webhooks')}>
+            <p>{t('A webhook sends what happens to another program, as JSON.')}</p>
+            <Rows empty={t('There are no webhooks.')}>
               {items.map((hook) => (
                 <Row
                   key={hook.id}
                   actions={
                     <>
-                      <a class="button" href={`${view.links.prefix}${list(subject)}/${hook.id}/edit`} aria-label={`Change ${hook.url}`}>
-                        Change
+                      <a
+                        class="button"
+                        href={`${view.links.prefix}${list(subject)}/${hook.id}/edit`}
+                        aria-label={t('Change {url}', { url: hook.url })}
+                      >
+                        {t('Change')}
                       </a>
                       <ActionButton
                         view={view}
                         action={`${list(subject)}/${hook.id}`}
                         method="DELETE"
-                        label="Delete"
+                        label={t('Delete')}
                         what={hook.url}
                         class="danger"
                       />
@@ -133,18 +139,19 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
                     <code>{hook.url}</code> <HookState hook={hook} now={view.now} />
                   </span>
                   <span class="dim">
-                    {EVENT_LABELS.filter(([event]) => hook.events.includes(event))
+                    {eventLabels()
+                      .filter(([event]) => hook.events.includes(event))
                       .map(([, label]) => label)
-                      .join(', ') || 'No events'}
+                      .join(', ') || t('No events')}
                   </span>
                 </Row>
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-            <h2>New webhook</h2>
+            <h2>{t('New webhook')}</h2>
             <FormTag view={view} action={list(subject)} once>
               <HookFields view={view} kind={of.kind} />
-              <Submit label="Add webhook" />
+              <Submit label={t('Add webhook')} />
             </FormTag>
           </of.Frame>
         ),
@@ -164,35 +171,43 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       return {
         title: `${hook.url} · ${of.source(subject).name}`,
         body: (
-          <of.Frame view={view} subject={subject} at="-/hooks" title="Webhook">
+          <of.Frame view={view} subject={subject} at="-/hooks" title={t('Webhook')}>
             <FormTag view={view} action={here} method="PUT">
               <HookFields view={view} kind={of.kind} hook={hook} />
-              <Submit label="Save changes" />
+              <Submit label={t('Save changes')} />
             </FormTag>
-            <h2>Test</h2>
+            <h2>{t('Test')}</h2>
             <FormTag view={view} action={`${here}/test`} class="form inline">
               <SelectField
                 {...f.trigger}
-                label="Event"
+                label={t('Event')}
                 value="push_events"
                 choices={TRIGGERS.map((value) => ({ value, label: triggerLabel(value) }))}
               />
-              <Submit label="Send a sample" class="" />
+              <Submit label={t('Send a sample')} class="" />
             </FormTag>
-            <h2>Deliveries of the last seven days</h2>
-            <Rows empty="Nothing was delivered.">
+            <h2>{t('Deliveries of the last seven days')}</h2>
+            <Rows empty={t('Nothing was delivered.')}>
               {items.map(({ attempt, delivery }) => (
                 <Row
                   key={attempt.id}
                   actions={
-                    <ActionButton view={view} action={`${here}/hook_logs/${attempt.id}/retry`} label="Send again" what={`delivery ${attempt.id}`} />
+                    <ActionButton
+                      view={view}
+                      action={`${here}/hook_logs/${attempt.id}/retry`}
+                      label={t('Send again')}
+                      what={t('delivery {id}', { id: attempt.id })}
+                    />
                   }
                 >
                   <span>
                     <Outcome attempt={attempt} /> <a href={`${view.links.prefix}${here}/hook_logs/${attempt.id}`}>{triggerLabel(delivery.trigger)}</a>
                   </span>
                   <span class="dim">
-                    <Time at={attempt.created_at} /> · {attempt.duration} ms{attempt.fault && ` · ${attempt.fault}`}
+                    <Time at={attempt.created_at} />
+                    {' · '}
+                    <Phrase text="{duration} ms" duration={attempt.duration} />
+                    {attempt.fault && ` · ${attempt.fault}`}
                   </span>
                 </Row>
               ))}
@@ -213,25 +228,31 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
       const { attempt, delivery } = await getAttempt(ctx, hook, input.attempt_id)
       const here = `${list(subject)}/${hook.id}`
       return {
-        title: `Delivery ${attempt.id} · ${of.source(subject).name}`,
+        title: `${t('Delivery {id}', { id: attempt.id })} · ${of.source(subject).name}`,
         headers: { 'cache-control': 'no-store' },
         body: (
-          <of.Frame view={view} subject={subject} at="-/hooks" title={`Delivery ${attempt.id}`}>
+          <of.Frame view={view} subject={subject} at="-/hooks" title={t('Delivery {id}', { id: attempt.id })}>
             <p>
-              <Outcome attempt={attempt} /> {triggerLabel(delivery.trigger)} to <code>{attempt.url}</code>, <Time at={attempt.created_at} />,{' '}
-              {attempt.duration} ms
+              <Phrase
+                text="{outcome} {triggerLabel} to {url}, {time}, {duration} ms"
+                outcome={<Outcome attempt={attempt} />}
+                triggerLabel={triggerLabel(delivery.trigger)}
+                url={<code>{attempt.url}</code>}
+                time={<Time at={attempt.created_at} />}
+                duration={attempt.duration}
+              />
             </p>
             {attempt.fault && <p class="flash alert">{attempt.fault}</p>}
             <div class="row start">
-              <ActionButton view={view} action={`${here}/hook_logs/${attempt.id}/retry`} label="Send again" class="primary" />
-              <a href={`${view.links.prefix}${here}/edit`}>The webhook</a>
+              <ActionButton view={view} action={`${here}/hook_logs/${attempt.id}/retry`} label={t('Send again')} class="primary" />
+              <a href={`${view.links.prefix}${here}/edit`}>{t('The webhook')}</a>
             </div>
-            <h2>Sent</h2>
+            <h2>{t('Sent')}</h2>
             <Headers headers={attempt.request_headers} />
             <Body text={indented(delivery.body)} />
             {attempt.status !== null && (
               <>
-                <h2>Answered</h2>
+                <h2>{t('Answered')}</h2>
                 <Headers headers={attempt.response_headers} />
                 <Body text={attempt.response_body} />
               </>
@@ -249,7 +270,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     on: hooksPage,
     async submit({ ctx, subject, input }) {
       const hook = await createHook(ctx, of.source(subject), attributesOf(of.kind, input.hook))
-      return new Redirect(`${list(subject)}/${hook.id}/edit`, { notice: 'The webhook is added. Test it below.' })
+      return new Redirect(`${list(subject)}/${hook.id}/edit`, { notice: t('The webhook is added. Test it below.') })
     },
   })
 
@@ -261,7 +282,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     on: hookPage,
     async submit({ ctx, subject, input }) {
       await updateHook(ctx, of.source(subject), input.hook_id, attributesOf(of.kind, input.hook))
-      return new Redirect(`${list(subject)}/${input.hook_id}/edit`, { notice: 'Webhook updated.' })
+      return new Redirect(`${list(subject)}/${input.hook_id}/edit`, { notice: t('Webhook updated.') })
     },
   })
 
@@ -272,7 +293,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
     input: z.object(byId),
     async submit({ ctx, subject, input }) {
       await deleteHook(ctx, of.source(subject), input.hook_id)
-      return new Redirect(list(subject), { notice: 'Webhook deleted.' })
+      return new Redirect(list(subject), { notice: t('Webhook deleted.') })
     },
   })
 
@@ -304,7 +325,7 @@ function hooksOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subjec
 }
 
 function answered({ status }: HookAttempt['attempt']) {
-  const text = `The receiver has answered ${status}.`
+  const text = t('The receiver has answered {status}.', { status })
   return status !== null && status < 300 ? { notice: text } : { alert: text }
 }
 
@@ -323,13 +344,13 @@ const indented = (body: string) => (body.length > MAX_SHOWN ? body : JSON.string
 
 const Body = ({ text }: { text: string }) =>
   text === '' ? (
-    <p class="dim">Without a body.</p>
+    <p class="dim">{t('Without a body.')}</p>
   ) : (
     <>
       <pre>
         <code>{text.slice(0, MAX_SHOWN)}</code>
       </pre>
-      {text.length > MAX_SHOWN && <p class="hint">{`${text.length - MAX_SHOWN} more characters are not shown.`}</p>}
+      {text.length > MAX_SHOWN && <p class="hint">{t('{count} more characters are not shown.', { count: text.length - MAX_SHOWN })}</p>}
     </>
   )
 

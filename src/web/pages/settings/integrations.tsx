@@ -19,6 +19,8 @@ import { HookState, Outcome } from '../../components/hooks/hook-state.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { type Control, fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofProject } from './places.js'
@@ -32,25 +34,25 @@ const listOf = (subject: ProjectSubject) => `${homeOfProject(subject)}/${HERE}`
 const pageOf = (subject: ProjectSubject, slug: string) => `${listOf(subject)}/${slug}/edit`
 const input = { slug: str() }
 
-const EVENT_LABELS: Record<IntegrationEvent, string> = {
-  commit: 'Commits',
-  push: 'Pushes to branches',
-  tag_push: 'New and deleted tags',
-  issues: 'Issues',
-  confidential_issues: 'Confidential issues',
-  merge_requests: 'Merge requests',
-  note: 'Comments',
-  confidential_note: 'Comments on confidential issues',
-  pipeline: 'Pipelines',
-  job: 'Jobs',
-  wiki_page: 'Wiki pages',
-}
-const BRANCHES: Record<string, string> = {
-  all: 'All',
-  default: 'The default branch',
-  protected: 'Protected branches',
-  default_and_protected: 'The default branch and protected branches',
-}
+const eventLabels = (): Record<IntegrationEvent, string> => ({
+  commit: t('Commits'),
+  push: t('Pushes to branches'),
+  tag_push: t('New and deleted tags'),
+  issues: t('Issues'),
+  confidential_issues: t('Confidential issues'),
+  merge_requests: t('Merge requests'),
+  note: t('Comments'),
+  confidential_note: t('Comments on confidential issues'),
+  pipeline: t('Pipelines'),
+  job: t('Jobs'),
+  wiki_page: t('Wiki pages'),
+})
+const branches = (): Record<string, string> => ({
+  all: t('All'),
+  default: t('The default branch'),
+  protected: t('Protected branches'),
+  default_and_protected: t('The default branch and protected branches'),
+})
 
 const fields = z.object({
   ...Object.fromEntries(Object.entries(PROPERTIES).map(([name, { kind }]) => [name, kind === 'flag' ? orDefault(bool(), false) : opt(str())])),
@@ -66,15 +68,15 @@ export const integrationsPage = page({
     const byTitle = [...SERVICES.values()].sort((a, b) => a.title.localeCompare(b.title))
     const sorted = [...byTitle.filter(({ slug }) => active.has(slug)), ...byTitle.filter(({ slug }) => !active.has(slug))]
     return {
-      title: `Integrations · ${fullPathOf(subject.project)}`,
+      title: `${t('Integrations')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ofProject.Frame view={view} subject={subject} at={HERE} title="Integrations">
-          <p>Other services that get what happens here, or that have the issues or the wiki of the project.</p>
-          <Rows empty="There are none.">
+        <ofProject.Frame view={view} subject={subject} at={HERE} title={t('Integrations')}>
+          <p>{t('Other services that get what happens here, or that have the issues or the wiki of the project.')}</p>
+          <Rows empty={t('There are none.')}>
             {sorted.map(({ slug, title, description }) => (
               <Row key={slug}>
                 <span>
-                  <a href={view.links.prefix + pageOf(subject, slug)}>{title}</a> {active.has(slug) && <Badge kind="success">Active</Badge>}
+                  <a href={view.links.prefix + pageOf(subject, slug)}>{title}</a> {active.has(slug) && <Badge kind="success">{t('Active')}</Badge>}
                 </span>
                 <span class="dim">{description}</span>
               </Row>
@@ -102,18 +104,18 @@ export const integrationPage = page({
       body: (
         <ofProject.Frame view={view} subject={subject} at={HERE} title={service.title}>
           <p>
-            {service.description} {integration && <Badge kind="success">Active</Badge>} {hook && <HookState hook={hook} now={view.now} />}
+            {service.description} {integration && <Badge kind="success">{t('Active')}</Badge>} {hook && <HookState hook={hook} now={view.now} />}
           </p>
-          {integration?.unreadable && <p class="flash alert">Its secrets cannot be decrypted: set them again.</p>}
+          {integration?.unreadable && <p class="flash alert">{t('Its secrets cannot be decrypted: set them again.')}</p>}
           <FormTag view={view} action={here} method="PUT">
             <Properties view={view} service={service} integration={integration} />
-            <Submit label={integration ? 'Save changes' : 'Activate'} />
+            <Submit label={integration ? t('Save changes') : t('Activate')} />
           </FormTag>
-          {integration && <ActionButton view={view} action={here} method="DELETE" label="Deactivate" what={service.title} class="danger" />}
+          {integration && <ActionButton view={view} action={here} method="DELETE" label={t('Deactivate')} what={service.title} class="danger" />}
           {hook && (
             <>
-              <h2>Deliveries of the last seven days</h2>
-              <Rows empty="Nothing was delivered.">
+              <h2>{t('Deliveries of the last seven days')}</h2>
+              <Rows empty={t('Nothing was delivered.')}>
                 {items.map((each) => (
                   <Attempt key={each.attempt.id} {...each} />
                 ))}
@@ -127,7 +129,7 @@ export const integrationPage = page({
   },
 })
 
-const found = (slug: string) => serviceOf(slug, 'Integration')
+const found = (slug: string) => serviceOf(slug, t('Integration'))
 
 const Attempt = ({ attempt }: HookAttempt) => (
   <Row>
@@ -135,7 +137,10 @@ const Attempt = ({ attempt }: HookAttempt) => (
       <Outcome attempt={attempt} /> {attempt.url}
     </span>
     <span class="dim">
-      <Time at={attempt.created_at} /> · {attempt.duration} ms{attempt.fault && ` · ${attempt.fault}`}
+      <Time at={attempt.created_at} />
+      {' · '}
+      <Phrase text="{duration} ms" duration={attempt.duration} />
+      {attempt.fault && ` · ${attempt.fault}`}
     </span>
   </Row>
 )
@@ -151,14 +156,14 @@ function Properties({ view, service, integration }: { view: PageView; service: S
       ))}
       {service.events.length > 0 && (
         <fieldset>
-          <legend>Events</legend>
+          <legend>{t('Events')}</legend>
           <div class="columns">
             {service.events.map((event) => (
               <Checkbox
                 key={event}
                 {...f.events}
                 value={event}
-                label={EVENT_LABELS[event]}
+                label={eventLabels()[event]}
                 checked={integration ? integration.events.includes(event) : !service.off?.includes(event)}
               />
             ))}
@@ -179,7 +184,7 @@ function PropertyField({ control, property, value: given }: { control: Control<T
       <SelectField
         {...shared}
         value={String(value)}
-        choices={choices.map((choice) => ({ value: choice, label: (labels ?? BRANCHES)[choice] ?? choice }))}
+        choices={choices.map((choice) => ({ value: choice, label: (labels ?? branches())[choice] ?? choice }))}
       />
     )
   if (secret)
@@ -188,7 +193,7 @@ function PropertyField({ control, property, value: given }: { control: Control<T
         {...shared}
         type="password"
         autocomplete="new-password"
-        hint={given === undefined ? hint : 'One is set. Empty: it stays.'}
+        hint={given === undefined ? hint : t('One is set. Empty: it stays.')}
         required={required && given === undefined}
       />
     )
@@ -215,7 +220,7 @@ export const integrationForm = form({
       properties: Object.fromEntries(properties),
       events: Object.fromEntries(INTEGRATION_EVENTS.map((event) => [event, events.includes(event)])),
     })
-    return new Redirect(pageOf(subject, slug), { notice: `${service.title} is active.` })
+    return new Redirect(pageOf(subject, slug), { notice: t('{title} is active.', { title: service.title }) })
   },
 })
 
@@ -229,6 +234,6 @@ export const integrationRemoval = form({
   async submit({ ctx, subject, input: { slug } }) {
     const { title } = found(slug)
     await disableIntegration(ctx, subject, slug)
-    return new Redirect(listOf(subject), { notice: `${title} is not active any more.` })
+    return new Redirect(listOf(subject), { notice: t('{title} is not active any more.', { title }) })
   },
 })

@@ -10,6 +10,8 @@ import { Row, Rows } from '../../components/list.js'
 import { levelChoices, levelName } from '../../components/projects/levels.js'
 import { dayText, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl } from '../../links.js'
 import { form, type Page, type PageView, Redirect } from '../../page.js'
 import type { Place } from './places.js'
@@ -31,15 +33,17 @@ export async function invitationsSection<Subject>(ctx: Context, of: Place<Subjec
   const at = `${listOf(of, subject)}/invitations`
   return (
     <section>
-      <h2>Invitations by e-mail</h2>
+      <h2>{t('Invitations by e-mail')}</h2>
       <FormTag view={view} action={at} class="form inline">
         <FormFaults view={view} />
-        <Field {...f.emails} required label="E-mail addresses" hint="Several are separated by commas." />
-        <SelectField {...f.access_level} label="Role" value="30" choices={levelChoices(levelsToGive(source))} />
-        <Field {...f.expires_at} label="Until" />
-        <Submit label="Invite" />
+        <Field {...f.emails} required label={t('E-mail addresses')} hint={t('Several are separated by commas.')} />
+        <SelectField {...f.access_level} label={t('Role')} value="30" choices={levelChoices(levelsToGive(source))} />
+        <Field {...f.expires_at} label={t('Until')} />
+        <Submit label={t('Invite')} />
       </FormTag>
-      {!ctx.mail && <p class="hint">No mail is sent by this service. Who has one of these addresses accepts on the page of their invitations.</p>}
+      {!ctx.mail && (
+        <p class="hint">{t('No mail is sent by this service. Who has one of these addresses accepts on the page of their invitations.')}</p>
+      )}
       {items.length > 0 && (
         <Rows empty="">
           {items.map(({ invitation: { id, email, access_level, expires_at, created_at }, created_by }) => (
@@ -47,20 +51,22 @@ export async function invitationsSection<Subject>(ctx: Context, of: Place<Subjec
               key={id}
               actions={
                 access_level <= source.level && (
-                  <ActionButton view={view} action={`${at}/${inUrl(email)}`} method="DELETE" label="Withdraw" what={email} class="danger" />
+                  <ActionButton view={view} action={`${at}/${inUrl(email)}`} method="DELETE" label={t('Withdraw')} what={email} class="danger" />
                 )
               }
             >
               <strong>{email}</strong>
               <span class="dim">
                 {levelName(access_level)}
-                {expires_at !== null && ` · until ${dayText(new Date(expires_at))}`} · invited by {created_by.name} <Time at={created_at} />
+                {expires_at !== null && ` · ${t('until {day}', { day: dayText(new Date(expires_at)) })}`}
+                {' · '}
+                <Phrase text="invited by {name} {time}" name={created_by.name} time={<Time at={created_at} />} />
               </span>
             </Row>
           ))}
         </Rows>
       )}
-      {total > MAX_SHOWN && <p class="hint">{`${total - MAX_SHOWN} later ones are not shown.`}</p>}
+      {total > MAX_SHOWN && <p class="hint">{t('{total} later ones are not shown.', { total: total - MAX_SHOWN })}</p>}
     </section>
   )
 }
@@ -80,7 +86,9 @@ export function invitationForms<Subject extends ProjectSubject | GroupSubject>(o
       const faults = await invite(ctx, of.memberSource(subject), caller, { ...grant, emails, user_ids: [] })
       const texts = Object.entries(faults).map(([email, text]) => `${email}: ${text}`)
       if (texts.length > 0) throw invalidRecord({ emails: texts })
-      return new Redirect(listOf(of, subject), { notice: emails.length === 1 ? `${emails[0]} is invited.` : `${emails.length} people are invited.` })
+      return new Redirect(listOf(of, subject), {
+        notice: plural(emails.length, '{email} is invited.', '{count} people are invited.', { email: emails[0] }),
+      })
     },
   })
 
@@ -91,7 +99,7 @@ export function invitationForms<Subject extends ProjectSubject | GroupSubject>(o
     input: z.object({ email: str() }),
     async submit({ ctx, subject, input: { email } }) {
       await withdrawInvitation(ctx, of.memberSource(subject), email)
-      return new Redirect(listOf(of, subject), { notice: `The invitation of ${email} is withdrawn.` })
+      return new Redirect(listOf(of, subject), { notice: t('The invitation of {email} is withdrawn.', { email }) })
     },
   })
 

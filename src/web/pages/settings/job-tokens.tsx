@@ -7,6 +7,8 @@ import { allowJobs, disallowJobs, listAllowedGroups, listAllowedProjects, setJob
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -40,27 +42,30 @@ const scopePage = page({
     ]
     const { path } = fieldsOf(view, newAllowed).allowed
     return {
-      title: `Job tokens · ${ofProject.source(subject).name}`,
+      title: `${t('Job tokens')} · ${ofProject.source(subject).name}`,
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/job_token_scope" title="Job tokens">
+        <ProjectSettings view={view} subject={subject} at="-/job_token_scope" title={t('Job tokens')}>
           <p>
-            A job has a token, <code>CI_JOB_TOKEN</code>, that reads what the user who started it may read, while it runs.
+            <Phrase
+              text="A job has a token, {code}, that reads what the user who started it may read, while it runs."
+              code={<code>CI_JOB_TOKEN</code>}
+            />
           </p>
           {enforced ? (
-            <p>Only jobs of this project and of those below may use it here: the settings of the service demand it.</p>
+            <p>{t('Only jobs of this project and of those below may use it here: the settings of the service demand it.')}</p>
           ) : (
             <FormTag view={view} action={home} method="PUT">
               <Checkbox
                 {...fieldsOf(view, scope).job_token_scope.enabled}
-                label="Only jobs of this project and of those below may use it here"
-                hint="Otherwise jobs of all projects may, with what their user may do here."
+                label={t('Only jobs of this project and of those below may use it here')}
+                hint={t('Otherwise jobs of all projects may, with what their user may do here.')}
                 checked={subject.project.job_token_scope_enabled}
               />
-              <Submit label="Save changes" />
+              <Submit label={t('Save changes')} />
             </FormTag>
           )}
-          <h2>Allowed</h2>
-          <Rows empty="No other project is allowed.">
+          <h2>{t('Allowed')}</h2>
+          <Rows empty={t('No other project is allowed.')}>
             {allowed.map((each) => (
               <Row
                 key={`${each.kind} ${each.id}`}
@@ -69,7 +74,7 @@ const scopePage = page({
                     view={view}
                     action={`${home}/${each.kind}/${each.id}`}
                     method="DELETE"
-                    label="Remove"
+                    label={t('Remove')}
                     what={each.path}
                     class="danger"
                   />
@@ -77,7 +82,7 @@ const scopePage = page({
               >
                 <span class="wrap">
                   <a href={`${view.links.prefix}/${each.kind === 'group' ? 'groups/' : ''}${each.path}`}>{each.path}</a>{' '}
-                  {each.kind === 'group' && <Badge kind="outline">group</Badge>}
+                  {each.kind === 'group' && <Badge kind="outline">{t('group')}</Badge>}
                 </span>
               </Row>
             ))}
@@ -85,8 +90,8 @@ const scopePage = page({
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={found.total} />
           <FormTag view={view} action={home}>
             <FormFaults view={view} />
-            <Field {...path} label="Project or group" hint="Its full path. A group allows all projects below it." autocomplete="off" />
-            <Submit label="Allow" />
+            <Field {...path} label={t('Project or group')} hint={t('Its full path. A group allows all projects below it.')} autocomplete="off" />
+            <Submit label={t('Allow')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -102,7 +107,7 @@ const scopeForm = form({
   on: scopePage,
   async submit({ ctx, subject, input }) {
     await setJobTokenScope(ctx, subject, input.job_token_scope.enabled)
-    return new Redirect(`${homeOfProject(subject)}/-/job_token_scope`, { notice: 'The changes are saved.' })
+    return new Redirect(`${homeOfProject(subject)}/-/job_token_scope`, { notice: t('The changes are saved.') })
   },
 })
 
@@ -115,9 +120,9 @@ const addition = form({
     const named = input.allowed.path.trim().split('/').filter(Boolean).join('/')
     const project = await nullOnFailure(getProjectFor(ctx, caller, named))
     const group = project ? null : await nullOnFailure(getGroupFor(ctx, caller, named))
-    if (!project && !group) throw refused('There is no such project or group.')
+    if (!project && !group) throw refused(t('There is no such project or group.'))
     await allowJobs(ctx, caller, subject, project ? { project: project.project.id } : { group: group?.group.id ?? 0 })
-    return new Redirect(`${homeOfProject(subject)}/-/job_token_scope`, { notice: `The jobs of ${named} are allowed.` })
+    return new Redirect(`${homeOfProject(subject)}/-/job_token_scope`, { notice: t('The jobs of {named} are allowed.', { named }) })
   },
 })
 
@@ -129,7 +134,7 @@ const removal = (kind: 'project' | 'group') =>
     input: z.object({ allowed: rowId() }),
     async submit({ ctx, subject, input }) {
       await disallowJobs(ctx, subject, kind === 'project' ? { project: input.allowed } : { group: input.allowed })
-      return new Redirect(`${homeOfProject(subject)}/-/job_token_scope`, { notice: 'Its jobs are not allowed any more.' })
+      return new Redirect(`${homeOfProject(subject)}/-/job_token_scope`, { notice: t('Its jobs are not allowed any more.') })
     },
   })
 

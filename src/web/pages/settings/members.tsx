@@ -22,6 +22,8 @@ import { levelChoices, levelName } from '../../components/projects/levels.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, said, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { invitationForms, invitationsSection } from './invitations.js'
 import { ofGroup, ofProject, type Place } from './places.js'
@@ -39,11 +41,11 @@ const byUser = { user_id: rowId() }
 async function idsOf(ctx: Context, names: string[]): Promise<number[]> {
   const users = await Promise.all(names.map((name) => findUserByName(ctx, name.replace(/^@/, ''))))
   const unknown = names.filter((_, i) => !users[i])
-  if (unknown.length > 0) throw invalidRecord({ usernames: [`names no account: ${unknown.join(', ')}`] })
+  if (unknown.length > 0) throw invalidRecord({ usernames: [t('names no account: {names}', { names: unknown.join(', ') })] })
   return users.flatMap((user) => user?.id ?? [])
 }
 
-const expires = (day: string | null) => (day === null ? '' : ` · until ${dayText(new Date(day))}`)
+const expires = (day: string | null) => (day === null ? '' : ` · ${t('until {day}', { day: dayText(new Date(day)) })}`)
 
 const changed = z.object({ member: z.object({ access_level: int({ min: 0, max: 50 }), expires_at: expiry() }) })
 
@@ -70,11 +72,11 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
       ])
       const own = new Map(direct.items.map((member) => [member.user.id, member]))
       return {
-        title: `Members · ${name(subject)}`,
+        title: `${t('Members')} · ${name(subject)}`,
         body: (
           <of.MemberFrame view={view} subject={subject}>
             <div class="heading">
-              <h1>Members</h1>
+              <h1>{t('Members')}</h1>
               <Own
                 view={view}
                 list={list(subject)}
@@ -86,7 +88,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
             {manages && <AddForm view={view} action={list(subject)} levels={levelsToGive(source)} />}
             {requests.items.length > 0 && (
               <section>
-                <h2>Waiting for access</h2>
+                <h2>{t('Waiting for access')}</h2>
                 <Rows empty="">
                   {requests.items.map(({ user, requested_at }) => (
                     <Row
@@ -94,31 +96,37 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                       actions={
                         <>
                           <FormTag view={view} action={`${list(subject)}/${user.id}/approve_access_request`} class="action pair">
-                            <select name="access_level" aria-label={`Role of ${user.username}`}>
+                            <select name="access_level" aria-label={t('Role of {username}', { username: user.username })}>
                               <Options choices={levelChoices(levelsToGive(source))} chosen="30" />
                             </select>
-                            <button type="submit" aria-label={`Approve ${user.username}`}>
-                              Approve
+                            <button type="submit" aria-label={t('Approve {username}', { username: user.username })}>
+                              {t('Approve')}
                             </button>
                           </FormTag>
-                          <ActionButton view={view} action={`${list(subject)}/${user.id}/deny`} label="Deny" what={user.username} class="danger" />
+                          <ActionButton
+                            view={view}
+                            action={`${list(subject)}/${user.id}/deny`}
+                            label={t('Deny')}
+                            what={user.username}
+                            class="danger"
+                          />
                         </>
                       }
                     >
                       <Person view={view} user={user} />
                       <span class="dim">
-                        Asked <Time at={requested_at} />
+                        <Phrase text="Asked {time}" time={<Time at={requested_at} />} />
                       </span>
                     </Row>
                   ))}
                 </Rows>
                 {requests.total > MAX_REQUESTS && (
-                  <p class="hint">{`${requests.total - MAX_REQUESTS} later ones are shown when these are answered.`}</p>
+                  <p class="hint">{t('{count} later ones are shown when these are answered.', { count: requests.total - MAX_REQUESTS })}</p>
                 )}
               </section>
             )}
-            <SearchForm action={view.links.prefix + list(subject)} label="Find a member" value={input.search} />
-            <Rows empty={input.search ? 'No member has this in their name.' : 'There are no members.'}>
+            <SearchForm action={view.links.prefix + list(subject)} label={t('Find a member')} value={input.search} />
+            <Rows empty={input.search ? t('No member has this in their name.') : t('There are no members.')}>
               {all.items.map((member) => {
                 const { user } = member
                 const origin = origins.get(user.id)
@@ -130,14 +138,18 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                     actions={
                       mayChange && (
                         <>
-                          <a class="button" href={`${view.links.prefix}${list(subject)}/${user.id}`} aria-label={`Change ${user.username}`}>
-                            Change
+                          <a
+                            class="button"
+                            href={`${view.links.prefix}${list(subject)}/${user.id}`}
+                            aria-label={t('Change {username}', { username: user.username })}
+                          >
+                            {t('Change')}
                           </a>
                           <ActionButton
                             view={view}
                             action={`${list(subject)}/${user.id}`}
                             method="DELETE"
-                            label="Remove"
+                            label={t('Remove')}
                             what={user.username}
                             class="danger"
                           />
@@ -146,7 +158,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
                     }
                   >
                     <Person view={view} user={user} />
-                    {member.kind === 'bot' && <Badge>bot</Badge>}
+                    {member.kind === 'bot' && <Badge>{t('bot')}</Badge>}
                     <span class="dim">
                       <Standing member={member} own={own.get(user.id)} origin={origin} place={source.fullPath} />
                     </span>
@@ -179,12 +191,12 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
               <h1>{user.name}</h1>
               <FormTag view={view} action={`${list(subject)}/${user.id}`} method="PUT">
                 <FormFaults view={view} />
-                <SelectField {...f.access_level} label="Role" value={String(access_level)} choices={levelChoices(levelsToGive(source))} />
-                <Field {...f.expires_at} label="Until" value={expires_at} hint="Empty: for good." />
-                <Submit label="Save changes" />
+                <SelectField {...f.access_level} label={t('Role')} value={String(access_level)} choices={levelChoices(levelsToGive(source))} />
+                <Field {...f.expires_at} label={t('Until')} value={expires_at} hint={t('Empty: for good.')} />
+                <Submit label={t('Save changes')} />
               </FormTag>
               <p>
-                <a href={view.links.prefix + list(subject)}>All members</a>
+                <a href={view.links.prefix + list(subject)}>{t('All members')}</a>
               </p>
             </div>
           </of.MemberFrame>
@@ -202,7 +214,9 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
       const names = member.usernames ?? []
       if (names.length === 0) throw invalidRecord({ usernames: ["can't be blank"] })
       await addMembers(ctx, of.memberSource(subject), caller, await idsOf(ctx, names), member)
-      return new Redirect(list(subject), { notice: names.length === 1 ? `${names[0]} is a member now.` : `${names.length} members are added.` })
+      return new Redirect(list(subject), {
+        notice: plural(names.length, '{name} is a member now.', '{count} members are added.', { name: names[0] }),
+      })
     },
   })
 
@@ -214,7 +228,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     on: memberPage,
     async submit({ ctx, subject, input }) {
       const { user } = await changeMember(ctx, of.memberSource(subject), input.user_id, input.member)
-      return new Redirect(list(subject), { notice: `${user.name} is changed.` })
+      return new Redirect(list(subject), { notice: t('{name} is changed.', { name: user.name }) })
     },
   })
 
@@ -226,7 +240,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     async submit({ ctx, caller, subject, input }) {
       const { user } = await getMember(ctx, of.memberSource(subject), input.user_id)
       await removeMember(ctx, of.memberSource(subject), caller, user.id, { manages: true, unchangedSince: () => undefined })
-      return new Redirect(list(subject), { notice: `${user.name} is no longer a member.` })
+      return new Redirect(list(subject), { notice: t('{name} is no longer a member.', { name: user.name }) })
     },
   })
 
@@ -236,7 +250,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     access: of.on('read_member'),
     async submit({ ctx, caller, subject }) {
       await removeMember(ctx, of.memberSource(subject), caller, caller.user.id, { manages: false, unchangedSince: () => undefined })
-      return new Redirect('/dashboard', { notice: `You have left ${name(subject)}.` })
+      return new Redirect('/dashboard', { notice: t('You have left {name}.', { name: name(subject) }) })
     },
   })
 
@@ -246,7 +260,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     on: membersPage,
     async submit({ ctx, caller, subject }) {
       await requestAccess(ctx, of.memberSource(subject), caller)
-      return new Redirect(list(subject), { notice: 'You have asked for access.' })
+      return new Redirect(list(subject), { notice: t('You have asked for access.') })
     },
   })
 
@@ -256,7 +270,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     access: of.on('read_member'),
     async submit({ ctx, caller, subject }) {
       await denyRequest(ctx, of.memberSource(subject), caller, caller.user.id, false)
-      return new Redirect(list(subject), { notice: 'Your request is withdrawn.' })
+      return new Redirect(list(subject), { notice: t('Your request is withdrawn.') })
     },
   })
 
@@ -267,7 +281,9 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     on: membersPage,
     async submit({ ctx, caller, subject, input }) {
       await approveRequest(ctx, of.memberSource(subject), caller, input.user_id, input.access_level)
-      return new Redirect(list(subject), { notice: `The request is approved, with the role ${levelName(input.access_level)}.` })
+      return new Redirect(list(subject), {
+        notice: t('The request is approved, with the role {levelName}.', { levelName: levelName(input.access_level) }),
+      })
     },
   })
 
@@ -277,7 +293,7 @@ function membersOf<Subject extends ProjectSubject | GroupSubject>(of: Place<Subj
     input: z.object(byUser),
     async submit({ ctx, caller, subject, input }) {
       await denyRequest(ctx, of.memberSource(subject), caller, input.user_id, true)
-      return new Redirect(list(subject), { notice: 'Request denied.' })
+      return new Redirect(list(subject), { notice: t('Request denied.') })
     },
   })
 
@@ -291,7 +307,7 @@ const Person = ({ view, user }: { view: PageView; user: Shown }) => (
     <strong>
       <PersonLink view={view} user={user} />
     </strong>{' '}
-    <span class="dim">@{user.username}</span> {user.state !== 'active' && <Badge kind="waiting">{user.state}</Badge>}
+    <span class="dim">@{user.username}</span> {user.state !== 'active' && <Badge kind="waiting">{said(user.state)}</Badge>}
   </span>
 )
 
@@ -306,7 +322,7 @@ interface StandingProps {
 /** The roles of a member: their own, and what they have by a group. */
 function Standing({ member, own, origin, place }: StandingProps) {
   const inherits = !own || own.access_level < member.access_level
-  const by = origin === place ? ' by a share with a group' : ` by the group ${origin}`
+  const by = origin === place ? ` ${t('by a share with a group')}` : ` ${t('by the group {name}', { name: origin })}`
   return (
     <>
       {own && `${levelName(own.access_level)}${expires(own.expires_at)}`}
@@ -318,9 +334,9 @@ function Standing({ member, own, origin, place }: StandingProps) {
 
 /** What the viewer does for themselves. */
 function Own({ view, list, member, waits, mayAsk }: { view: PageView; list: string; member: boolean; waits: boolean; mayAsk: boolean }) {
-  if (waits) return <ActionButton view={view} action={`${list}/request_access`} method="DELETE" label="Withdraw the request" />
-  if (member) return <ActionButton view={view} action={`${list}/leave`} method="DELETE" label="Leave" class="danger" />
-  return mayAsk ? <ActionButton view={view} action={`${list}/request_access`} label="Request access" class="primary" /> : null
+  if (waits) return <ActionButton view={view} action={`${list}/request_access`} method="DELETE" label={t('Withdraw the request')} />
+  if (member) return <ActionButton view={view} action={`${list}/leave`} method="DELETE" label={t('Leave')} class="danger" />
+  return mayAsk ? <ActionButton view={view} action={`${list}/request_access`} label={t('Request access')} class="primary" /> : null
 }
 
 const added = z.object({ member: z.object({ usernames: opt(oneOrMore(str())), access_level: int({ min: 0, max: 50 }), expires_at: expiry() }) })
@@ -330,10 +346,10 @@ const AddForm = ({ view, action, levels }: { view: PageView; action: string; lev
   return (
     <FormTag view={view} action={action} class="form inline">
       <FormFaults view={view} />
-      <Field {...f.usernames} required label="Usernames" hint="Several are separated by commas." />
-      <SelectField {...f.access_level} label="Role" value="30" choices={levelChoices(levels)} />
-      <Field {...f.expires_at} label="Until" />
-      <Submit label="Add members" />
+      <Field {...f.usernames} required label={t('Usernames')} hint={t('Several are separated by commas.')} />
+      <SelectField {...f.access_level} label={t('Role')} value="30" choices={levelChoices(levels)} />
+      <Field {...f.expires_at} label={t('Until')} />
+      <Submit label={t('Add members')} />
     </FormTag>
   )
 }

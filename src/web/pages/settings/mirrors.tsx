@@ -19,6 +19,8 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit } from '../.
 import { Badge, type BadgeKind, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t, text } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -52,25 +54,25 @@ const pull = z.object({
 
 const pathOf = (subject: ProjectSubject) => `${homeOfProject(subject)}/${AT}`
 
-const STATES: Record<Mirror['update_status'], [BadgeKind, string]> = {
-  none: ['', 'not updated yet'],
-  scheduled: ['waiting', 'waiting'],
-  started: ['running', 'running'],
-  finished: ['success', 'up to date'],
-  to_retry: ['waiting', 'tried again soon'],
-  failed: ['danger', 'failed'],
-}
+const STATES = {
+  none: ['', text('not updated yet')],
+  scheduled: ['waiting', text('waiting')],
+  started: ['running', text('running')],
+  finished: ['success', text('up to date')],
+  to_retry: ['waiting', text('tried again soon')],
+  failed: ['danger', text('failed')],
+} as const satisfies Record<Mirror['update_status'], readonly [BadgeKind, string]>
 
 function State({ mirror }: { mirror: Mirror }) {
-  const [kind, label] = mirror.enabled ? STATES[mirror.update_status] : (['outline', 'off'] as const)
+  const [kind, label] = mirror.enabled ? STATES[mirror.update_status] : (['outline', text('off')] as const)
   const { last_successful_update_at: last } = mirror
   return (
     <>
       <span>
-        <Badge kind={kind}>{label}</Badge>{' '}
+        <Badge kind={kind}>{t(label)}</Badge>{' '}
         {last && (
           <span class="dim">
-            updated <Time at={last} />
+            <Phrase text="updated {time}" time={<Time at={last} />} />
           </span>
         )}
       </span>
@@ -86,21 +88,21 @@ function PushFields({ view, mirror }: { view: PageView; mirror?: Mirror }) {
       <FormFaults view={view} />
       <Field
         {...f.url}
-        label="Address"
+        label={t('Address')}
         value={mirror?.url}
         autocomplete="off"
         hint={
           mirror?.sealed_url
-            ? 'As it is shown here, it keeps its user and password.'
-            : 'Begins with https. A user and a password or token stand before the host: https://user:token@host/path.git'
+            ? t('As it is shown here, it keeps its user and password.')
+            : t('Begins with https. A user and a password or token stand before the host: https://user:token@host/path.git')
         }
       />
-      <Checkbox {...f.enabled} label="Push to it with each push" checked={mirror?.enabled ?? true} />
-      <Checkbox {...f.only_protected_branches} label="Only protected branches" checked={mirror?.only_protected_branches ?? false} />
+      <Checkbox {...f.enabled} label={t('Push to it with each push')} checked={mirror?.enabled ?? true} />
+      <Checkbox {...f.only_protected_branches} label={t('Only protected branches')} checked={mirror?.only_protected_branches ?? false} />
       <Checkbox
         {...f.keep_divergent_refs}
-        label="Keep what it has of other commits"
-        hint="Nothing is overwritten or deleted there."
+        label={t('Keep what it has of other commits')}
+        hint={t('Nothing is overwritten or deleted there.')}
         checked={mirror ? !mirror.overwrites_diverged : false}
       />
     </>
@@ -120,13 +122,13 @@ function PushRow({ view, subject, mirror, mayChange }: ShownMirror<Mirror>) {
     <Row
       actions={
         <>
-          {mirror.enabled && <ActionButton view={view} action={`${to}/sync`} label="Update now" what={mirror.url} />}
+          {mirror.enabled && <ActionButton view={view} action={`${to}/sync`} label={t('Update now')} what={mirror.url} />}
           {mayChange && (
-            <a class="button" href={`${view.links.prefix}${to}`} aria-label={`Change ${mirror.url}`}>
-              Change
+            <a class="button" href={`${view.links.prefix}${to}`} aria-label={t('Change {url}', { url: mirror.url })}>
+              {t('Change')}
             </a>
           )}
-          <ActionButton view={view} action={to} method="DELETE" label="Delete" what={mirror.url} class="danger" />
+          <ActionButton view={view} action={to} method="DELETE" label={t('Delete')} what={mirror.url} class="danger" />
         </>
       }
     >
@@ -140,11 +142,11 @@ function PullSection({ view, subject, mirror, mayChange }: ShownMirror<Mirror | 
   const f = fieldsOf(view, pull).project
   return (
     <>
-      <h2>Pull from another repository</h2>
-      <p>The project follows that repository: every 30 minutes its branches and tags are brought here.</p>
+      <h2>{t('Pull from another repository')}</h2>
+      <p>{t('The project follows that repository: every 30 minutes its branches and tags are brought here.')}</p>
       {mirror?.enabled && (
         <ul class="rows">
-          <Row actions={<ActionButton view={view} action={`${pathOf(subject)}/pull`} label="Update now" what={mirror.url} />}>
+          <Row actions={<ActionButton view={view} action={`${pathOf(subject)}/pull`} label={t('Update now')} what={mirror.url} />}>
             <code class="wrap">{mirror.url}</code>
             <State mirror={mirror} />
           </Row>
@@ -155,7 +157,7 @@ function PullSection({ view, subject, mirror, mayChange }: ShownMirror<Mirror | 
           view={view}
           action={`${pathOf(subject)}/pull`}
           method="PUT"
-          label="Stop following"
+          label={t('Stop following')}
           fields={{ 'project[import_url]': mirror.url }}
           class="danger"
         />
@@ -164,21 +166,21 @@ function PullSection({ view, subject, mirror, mayChange }: ShownMirror<Mirror | 
         <FormTag view={view} action={`${pathOf(subject)}/pull`} method="PUT">
           <Field
             {...f.import_url}
-            label="Address"
+            label={t('Address')}
             value={mirror?.url ?? subject.project.import_url ?? ''}
             autocomplete="off"
-            hint={mirror?.sealed_url ? 'As it is shown here, it keeps its user and password.' : undefined}
+            hint={mirror?.sealed_url ? t('As it is shown here, it keeps its user and password.') : undefined}
           />
-          <Checkbox {...f.mirror} label="Follow it" hint="With your rights, as your pushes." checked={mirror?.enabled ?? false} />
-          <Checkbox {...f.mirror_trigger_builds} label="Run pipelines for what it brings" checked={mirror?.trigger_builds ?? false} />
-          <Checkbox {...f.only_mirror_protected_branches} label="Only protected branches" checked={mirror?.only_protected_branches ?? false} />
+          <Checkbox {...f.mirror} label={t('Follow it')} hint={t('With your rights, as your pushes.')} checked={mirror?.enabled ?? false} />
+          <Checkbox {...f.mirror_trigger_builds} label={t('Run pipelines for what it brings')} checked={mirror?.trigger_builds ?? false} />
+          <Checkbox {...f.only_mirror_protected_branches} label={t('Only protected branches')} checked={mirror?.only_protected_branches ?? false} />
           <Checkbox
             {...f.mirror_overwrites_diverged_branches}
-            label="Overwrite branches that have other commits here"
-            hint="Those commits are lost."
+            label={t('Overwrite branches that have other commits here')}
+            hint={t('Those commits are lost.')}
             checked={mirror?.overwrites_diverged ?? false}
           />
-          <Submit label="Save" />
+          <Submit label={t('Save')} />
         </FormTag>
       )}
     </>
@@ -196,23 +198,23 @@ const mirrorsPage = page({
       maySetUpMirrors(ctx, subject.user),
     ])
     return {
-      title: titled('Mirrors', subject),
+      title: titled(t('Mirrors'), subject),
       body: (
-        <ProjectSettings view={view} subject={subject} at={AT} title="Mirrors">
-          {!mayChange && <p>Only administrators set up mirrors on this service; those that are there go on.</p>}
-          <h2>Push to other repositories</h2>
-          <p>Branches and tags go there after each push. Neither the wiki nor files of Git LFS are sent.</p>
-          <Rows empty="There are no mirrors.">
+        <ProjectSettings view={view} subject={subject} at={AT} title={t('Mirrors')}>
+          {!mayChange && <p>{t('Only administrators set up mirrors on this service; those that are there go on.')}</p>}
+          <h2>{t('Push to other repositories')}</h2>
+          <p>{t('Branches and tags go there after each push. Neither the wiki nor files of Git LFS are sent.')}</p>
+          <Rows empty={t('There are no mirrors.')}>
             {items.map((mirror) => (
               <PushRow key={mirror.id} view={view} subject={subject} mirror={mirror} mayChange={mayChange} />
             ))}
           </Rows>
           {mayChange && (
             <>
-              <h3>New mirror</h3>
+              <h3>{t('New mirror')}</h3>
               <FormTag view={view} action={pathOf(subject)} once>
                 <PushFields view={view} />
-                <Submit label="Add mirror" />
+                <Submit label={t('Add mirror')} />
               </FormTag>
             </>
           )}
@@ -230,13 +232,13 @@ const mirrorPage = page({
   async show({ ctx, subject, input, view }) {
     const mirror = await getPushMirror(ctx, subject, input.mirror_id)
     return {
-      title: titled('Mirror', subject),
+      title: titled(t('Mirror'), subject),
       body: (
-        <ProjectSettings view={view} subject={subject} at={AT} title="Mirror">
+        <ProjectSettings view={view} subject={subject} at={AT} title={t('Mirror')}>
           <State mirror={mirror} />
           <FormTag view={view} action={`${pathOf(subject)}/${mirror.id}`} method="PUT">
             <PushFields view={view} mirror={mirror} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -251,7 +253,7 @@ const addition = form({
   on: mirrorsPage,
   async submit({ ctx, subject, input: { mirror } }) {
     await createPushMirror(ctx, subject, mirror satisfies PushMirrorAttributes)
-    return new Redirect(pathOf(subject), { notice: 'The mirror is added. It is updated with the next push.' })
+    return new Redirect(pathOf(subject), { notice: t('The mirror is added. It is updated with the next push.') })
   },
 })
 
@@ -263,7 +265,7 @@ const change = form({
   on: mirrorPage,
   async submit({ ctx, subject, input: { mirror_id, mirror } }) {
     await updatePushMirror(ctx, subject, mirror_id, mirror)
-    return new Redirect(pathOf(subject), { notice: 'The changes are saved.' })
+    return new Redirect(pathOf(subject), { notice: t('The changes are saved.') })
   },
 })
 
@@ -274,7 +276,7 @@ const removal = form({
   input: z.object(byId),
   async submit({ ctx, subject, input }) {
     await deletePushMirror(ctx, subject, input.mirror_id)
-    return new Redirect(pathOf(subject), { notice: 'The mirror is deleted. What it has got stays there.' })
+    return new Redirect(pathOf(subject), { notice: t('The mirror is deleted. What it has got stays there.') })
   },
 })
 
@@ -284,7 +286,7 @@ const sync = form({
   input: z.object(byId),
   async submit({ ctx, subject, input }) {
     await syncPushMirror(ctx, subject, input.mirror_id)
-    return new Redirect(pathOf(subject), { notice: 'It is updated within a minute.' })
+    return new Redirect(pathOf(subject), { notice: t('It is updated within a minute.') })
   },
 })
 
@@ -302,7 +304,7 @@ const following = form({
       const isSame = import_url.trim() === known?.url || (!project.mirror && !known?.enabled)
       await updateProject(ctx, caller, subject, { ...rest, ...(!isSame && { import_url }) })
     }
-    return new Redirect(pathOf(subject), { notice: project.mirror ? 'The project follows it.' : 'The project follows no other repository.' })
+    return new Redirect(pathOf(subject), { notice: project.mirror ? t('The project follows it.') : t('The project follows no other repository.') })
   },
 })
 
@@ -311,7 +313,7 @@ const pulling = form({
   access,
   async submit({ ctx, subject }) {
     await startPull(ctx, subject)
-    return new Redirect(pathOf(subject), { notice: 'It is updated soon.' })
+    return new Redirect(pathOf(subject), { notice: t('It is updated soon.') })
   },
 })
 

@@ -16,6 +16,7 @@ import { Checkbox, type Choice, DataList, Field, FormFaults, FormTag, SelectFiel
 import { projectsOf } from '../../components/projects/project-rows.js'
 import { visibilityChoices } from '../../components/projects/visibility.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 
@@ -40,7 +41,7 @@ type Way = 'blank' | 'template' | 'url' | 'archive'
 const MAX_TEMPLATES = 100
 
 const Ways = ({ view, ways, way, within }: { view: PageView; ways: [Way, string][]; way: Way; within: string }) => (
-  <nav class="tabs" aria-label="Ways to make a project">
+  <nav class="tabs" aria-label={t('Ways to make a project')}>
     {ways.map(([from, label]) => {
       const query = String(new URLSearchParams({ ...(from !== 'blank' && { from }), ...(within && { namespace_id: within }) }))
       return (
@@ -78,18 +79,18 @@ export const newProjectPage = page({
     const groups = await placesFor(ctx, caller, 'project', input.namespace_id)
     const way = input.from ?? 'blank'
     const ways: [Way, string][] = [
-      ['blank', 'Blank'],
-      ['template', 'From a template'],
+      ['blank', t('Blank')],
+      ['template', t('From a template')],
     ]
-    if (view.settings.import_sources.includes('git')) ways.push(['url', 'Import by address'])
-    if (user.admin) ways.push(['archive', 'From an archive'])
+    if (view.settings.import_sources.includes('git')) ways.push(['url', t('Import by address')])
+    if (user.admin) ways.push(['archive', t('From an archive')])
     const within = input.namespace_id === undefined ? '' : String(input.namespace_id)
     const f = fieldsOf(view, newProject).project
     return {
-      title: 'New project',
+      title: t('New project'),
       body: (
         <div class="page-form">
-          <h1>New project</h1>
+          <h1>{t('New project')}</h1>
           <Ways view={view} ways={ways} way={way} within={within} />
           <FormTag view={view} action={`/projects${way === 'blank' ? '' : `?from=${way}`}`} files={way === 'archive'} once>
             <FormFaults view={view} />
@@ -98,10 +99,12 @@ export const newProjectPage = page({
                 <Field
                   {...f.template_project_id}
                   required
-                  label="Template"
+                  label={t('Template')}
                   list="templates"
                   autofocus
-                  hint="The path (group/project) of a project whose code you may read. The files of its default branch become the first commit, in your name; its history, issues and settings stay behind."
+                  hint={t(
+                    'The path (group/project) of a project whose code you may read. The files of its default branch become the first commit, in your name; its history, issues and settings stay behind.',
+                  )}
                 />
                 <DataList id="templates" values={await templatesFor(ctx, caller)} />
               </>
@@ -110,42 +113,49 @@ export const newProjectPage = page({
               <Field
                 {...f.archive}
                 required
-                label="Archive"
+                label={t('Archive')}
                 accept=".gz,.tgz"
-                hint="As the advanced settings of a project make it, here or on another server. Rows are stored as they are in it: take archives from where you trust."
+                hint={t(
+                  'As the advanced settings of a project make it, here or on another server. Rows are stored as they are in it: take archives from where you trust.',
+                )}
               />
             )}
             {way === 'url' && (
               <Field
                 {...f.import_url}
                 required
-                label="Address of the repository"
+                label={t('Address of the repository')}
                 type="url"
                 autofocus
-                hint="https, http or git; a user and password may be in it, and are not shown again. All branches and tags are fetched."
+                hint={t('https, http or git; a user and password may be in it, and are not shown again. All branches and tags are fetched.')}
               />
             )}
             <div class="columns">
-              <SelectField {...f.namespace_id} label="Owner" value={within} choices={[{ value: '', label: `${user.username} (you)` }, ...groups]} />
-              <Field {...f.name} label="Name" autofocus={way === 'blank' || way === 'archive'} />
+              <SelectField
+                {...f.namespace_id}
+                label={t('Owner')}
+                value={within}
+                choices={[{ value: '', label: t('{username} (you)', { username: user.username }) }, ...groups]}
+              />
+              <Field {...f.name} label={t('Name')} autofocus={way === 'blank' || way === 'archive'} />
             </div>
-            <Field {...f.path} label="Path" hint="Its part of the address. Empty: made from the name." />
-            {way !== 'archive' && <Field {...f.description} label="Description" />}
+            <Field {...f.path} label={t('Path')} hint={t('Its part of the address. Empty: made from the name.')} />
+            {way !== 'archive' && <Field {...f.description} label={t('Description')} />}
             <SelectField
               {...f.visibility_level}
-              label="Visibility"
+              label={t('Visibility')}
               value={view.settings.default_project_visibility}
               choices={visibilityChoices(view)}
             />
             {way === 'blank' && (
               <Checkbox
                 {...f.initialize_with_readme}
-                label="Initialize repository with a README"
-                hint="So that it can be cloned at once. Leave it out to push a repository that exists."
+                label={t('Initialize repository with a README')}
+                hint={t('So that it can be cloned at once. Leave it out to push a repository that exists.')}
                 checked
               />
             )}
-            <Submit label={way === 'blank' || way === 'template' ? 'Create project' : 'Import project'} />
+            <Submit label={way === 'blank' || way === 'template' ? t('Create project') : t('Import project')} />
           </FormTag>
         </div>
       ),
@@ -165,10 +175,10 @@ function contentsOf({ archive, import_url, template_project_id: template, initia
   given: Partial<NewProject>
   coming: string
 } {
-  if (archive) return { given: { archive: archive.data }, coming: 'The archive is being read.' }
-  if (import_url !== undefined) return { given: { import_url: import_url.trim() }, coming: 'Its repository is being fetched.' }
+  if (archive) return { given: { archive: archive.data }, coming: t('The archive is being read.') }
+  if (import_url !== undefined) return { given: { import_url: import_url.trim() }, coming: t('Its repository is being fetched.') }
   if (template === undefined) return { given: { initialize_with_readme }, coming: '' }
-  return { given: { use_custom_template: true, template_project_id: template.trim() }, coming: 'The files of the template are being copied.' }
+  return { given: { use_custom_template: true, template_project_id: template.trim() }, coming: t('The files of the template are being copied.') }
 }
 
 export const newProjectForm = form({
@@ -186,7 +196,7 @@ export const newProjectForm = form({
     const from = contentsOf(project)
     const id = await createProject(ctx, caller, { ...given, visibility: visibility_level, ...from.given })
     const made = await loadProject(ctx, caller.user, id)
-    const notice = `The project is created. ${from.coming}`.trim()
+    const notice = `${t('The project is created.')} ${from.coming}`.trim()
     return new Redirect(`/${inUrl(`${made.namespace.full_path}/${made.project.path}`)}`, { notice })
   },
 })
@@ -208,14 +218,14 @@ export const newGroupPage = page({
   input: z.object({ parent_id: opt(rowId()) }),
   async show({ ctx, caller, input, view }) {
     const groups = await placesFor(ctx, caller, 'subgroup', input.parent_id)
-    const parents = [...(caller.user.can_create_group ? [{ value: '', label: 'None: a group at the top' }] : []), ...groups]
+    const parents = [...(caller.user.can_create_group ? [{ value: '', label: t('None: a group at the top') }] : []), ...groups]
     if (parents.length === 0)
       return {
-        title: 'New group',
+        title: t('New group'),
         body: (
           <>
-            <h1>New group</h1>
-            <p class="empty">You may not create groups. Ask an administrator, or an owner of the group that it is to be in.</p>
+            <h1>{t('New group')}</h1>
+            <p class="empty">{t('You may not create groups. Ask an administrator, or an owner of the group that it is to be in.')}</p>
           </>
         ),
       }
@@ -224,19 +234,19 @@ export const newGroupPage = page({
     const level = Math.min(highest, VISIBILITY_LEVEL[view.settings.default_group_visibility])
     const f = fieldsOf(view, newGroup).group
     return {
-      title: 'New group',
+      title: t('New group'),
       body: (
         <div class="page-form">
-          <h1>New group</h1>
-          <p>A group holds projects and other groups. Its members get access to all of them.</p>
+          <h1>{t('New group')}</h1>
+          <p>{t('A group holds projects and other groups. Its members get access to all of them.')}</p>
           <FormTag view={view} action="/groups" once>
             <FormFaults view={view} />
-            <SelectField {...f.parent_id} label="Within" value={String(input.parent_id ?? '')} choices={parents} />
-            <Field {...f.name} label="Name" autofocus />
-            <Field {...f.path} label="Path" hint="Its part of the address. Empty: made from the name." />
-            <Field {...f.description} label="Description" />
-            <SelectField {...f.visibility_level} label="Visibility" value={visibilityName(level)} choices={visibilityChoices(view, highest)} />
-            <Submit label="Create group" />
+            <SelectField {...f.parent_id} label={t('Within')} value={String(input.parent_id ?? '')} choices={parents} />
+            <Field {...f.name} label={t('Name')} autofocus />
+            <Field {...f.path} label={t('Path')} hint={t('Its part of the address. Empty: made from the name.')} />
+            <Field {...f.description} label={t('Description')} />
+            <SelectField {...f.visibility_level} label={t('Visibility')} value={visibilityName(level)} choices={visibilityChoices(view, highest)} />
+            <Submit label={t('Create group')} />
           </FormTag>
         </div>
       ),
@@ -256,6 +266,6 @@ export const newGroupForm = form({
     const given = { name: name.trim(), path: path.trim() || pathFromName(name.trim()), description, parent_id, visibility: visibility_level }
     const id = await createGroup(ctx, caller, given)
     const { group: made } = await getGroupFor(ctx, caller, String(id))
-    return new Redirect(`/groups/${inUrl(made.full_path)}`, { notice: 'Group created.' })
+    return new Redirect(`/groups/${inUrl(made.full_path)}`, { notice: t('Group created.') })
   },
 })

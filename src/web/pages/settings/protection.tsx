@@ -18,6 +18,8 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { type Fields, fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -30,12 +32,13 @@ const tags = (subject: ProjectSubject) => `${homeOfProject(subject)}/-/protected
 const level = () => orDefault(oneOfNumbers([0, 30, 40]), 40)
 const byId = { entry_id: rowId() }
 
-const WHO = [
-  { value: '40', label: 'Maintainers' },
-  { value: '30', label: 'Developers and maintainers' },
-  { value: '0', label: 'No one' },
-] as const
-const whoText = (given: number) => WHO.find(({ value }) => value === String(given))?.label.toLowerCase() ?? ''
+const whoTexts = () =>
+  [
+    { value: '40', label: t('Maintainers') },
+    { value: '30', label: t('Developers and maintainers') },
+    { value: '0', label: t('No one') },
+  ] as const
+const whoText = (given: number) => ({ 40: t('maintainers'), 30: t('developers and maintainers'), 0: t('no one') })[given] ?? ''
 
 const branchLevels = z.object({ merge_access_level: level(), push_access_level: level(), allow_force_push: orDefault(bool(), false) })
 
@@ -43,10 +46,10 @@ const BranchFields = ({ fields: f, entry }: { fields: Fields<z.infer<typeof bran
   return (
     <>
       <div class="columns">
-        <SelectField {...f.merge_access_level} label="Allowed to merge" value={String(entry?.merge_level ?? 40)} choices={WHO} />
-        <SelectField {...f.push_access_level} label="Allowed to push" value={String(entry?.push_level ?? 40)} choices={WHO} />
+        <SelectField {...f.merge_access_level} label={t('Allowed to merge')} value={String(entry?.merge_level ?? 40)} choices={whoTexts()} />
+        <SelectField {...f.push_access_level} label={t('Allowed to push')} value={String(entry?.push_level ?? 40)} choices={whoTexts()} />
       </div>
-      <Checkbox {...f.allow_force_push} label="Allowed to force push" checked={entry?.allow_force_push ?? false} />
+      <Checkbox {...f.allow_force_push} label={t('Allowed to force push')} checked={entry?.allow_force_push ?? false} />
     </>
   )
 }
@@ -63,42 +66,44 @@ export const protectedBranchesPage = page({
     const at = branches(subject)
     const f = fieldsOf(view, newBranchProtection).protected_branch
     return {
-      title: titled('Protected branches', subject),
+      title: titled(t('Protected branches'), subject),
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/protected_branches" title="Protected branches">
-          <p>A protected branch is changed only by those who are named here, and cannot be deleted by a push.</p>
+        <ProjectSettings view={view} subject={subject} at="-/protected_branches" title={t('Protected branches')}>
+          <p>{t('A protected branch is changed only by those who are named here, and cannot be deleted by a push.')}</p>
           {(total > PER_PAGE || input.search !== undefined) && (
-            <SearchForm action={view.links.prefix + at} label="Find a protected branch" value={input.search} />
+            <SearchForm action={view.links.prefix + at} label={t('Find a protected branch')} value={input.search} />
           )}
-          <Rows empty={input.search ? 'No protected branch has this in its name.' : 'No branch is protected.'}>
+          <Rows empty={input.search ? t('No protected branch has this in its name.') : t('No branch is protected.')}>
             {items.map((entry) => (
               <Row
                 key={entry.id}
                 actions={
                   <>
-                    <a class="button" href={`${view.links.prefix}${at}/${entry.id}`} aria-label={`Change ${entry.name}`}>
-                      Change
+                    <a class="button" href={`${view.links.prefix}${at}/${entry.id}`} aria-label={t('Change {name}', { name: entry.name })}>
+                      {t('Change')}
                     </a>
-                    <ActionButton view={view} action={`${at}/${entry.id}`} method="DELETE" label="Unprotect" what={entry.name} class="danger" />
+                    <ActionButton view={view} action={`${at}/${entry.id}`} method="DELETE" label={t('Unprotect')} what={entry.name} class="danger" />
                   </>
                 }
               >
                 <span>
-                  <code>{entry.name}</code> {entry.allow_force_push && <Badge kind="waiting">force push</Badge>}
+                  <code>{entry.name}</code> {entry.allow_force_push && <Badge kind="waiting">{t('force push')}</Badge>}
                 </span>
                 <span class="dim">
-                  Merge: {whoText(entry.merge_level)} · Push: {whoText(entry.push_level)}
+                  <Phrase text="Merge: {who}" who={whoText(entry.merge_level)} />
+                  {' · '}
+                  <Phrase text="Push: {who}" who={whoText(entry.push_level)} />
                 </span>
               </Row>
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          <h2>Protect a branch</h2>
+          <h2>{t('Protect a branch')}</h2>
           <FormTag view={view} action={at}>
             <FormFaults view={view} />
-            <Field {...f.name} label="Branch" hint="A name, or a pattern such as release/*." />
+            <Field {...f.name} label={t('Branch')} hint={t('A name, or a pattern such as release/*.')} />
             <BranchFields fields={f} />
-            <Submit label="Protect" />
+            <Submit label={t('Protect')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -113,7 +118,7 @@ export const branchProtection = form({
   on: protectedBranchesPage,
   async submit({ ctx, subject, input: { protected_branch: entry } }) {
     const { name } = await protectBranch(ctx, subject, { ...entry, name: entry.name.trim() })
-    return new Redirect(branches(subject), { notice: `${name} is protected.` })
+    return new Redirect(branches(subject), { notice: t('{name} is protected.', { name }) })
   },
 })
 
@@ -136,7 +141,7 @@ export const protectedBranchPage = page({
           <FormTag view={view} action={`${branches(subject)}/${entry.id}`} method="PUT">
             <FormFaults view={view} />
             <BranchFields fields={fieldsOf(view, changedBranchProtection).protected_branch} entry={entry} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -154,7 +159,7 @@ export const branchProtectionChange = form({
     const { name } = await branchOf(ctx, subject, entry_id)
     const { merge_access_level: merge_level, push_access_level: push_level, allow_force_push } = given
     await changeProtectedBranch(ctx, subject, name, { merge_level, push_level, allow_force_push })
-    return new Redirect(branches(subject), { notice: `The protection of ${name} is changed.` })
+    return new Redirect(branches(subject), { notice: t('The protection of {name} is changed.', { name }) })
   },
 })
 
@@ -166,7 +171,7 @@ export const branchUnprotection = form({
   async submit({ ctx, subject, input }) {
     const { name } = await branchOf(ctx, subject, input.entry_id)
     await removeProtectedBranch(ctx, subject, name)
-    return new Redirect(branches(subject), { notice: `${name} is no longer protected.` })
+    return new Redirect(branches(subject), { notice: t('{name} is no longer protected.', { name }) })
   },
 })
 
@@ -181,28 +186,30 @@ export const protectedTagsPage = page({
     const at = tags(subject)
     const f = fieldsOf(view, newTagProtection).protected_tag
     return {
-      title: titled('Protected tags', subject),
+      title: titled(t('Protected tags'), subject),
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/protected_tags" title="Protected tags">
-          <p>A protected tag is made only by those who are named here, and is not changed afterwards.</p>
-          <Rows empty="No tag is protected.">
+        <ProjectSettings view={view} subject={subject} at="-/protected_tags" title={t('Protected tags')}>
+          <p>{t('A protected tag is made only by those who are named here, and is not changed afterwards.')}</p>
+          <Rows empty={t('No tag is protected.')}>
             {items.map(({ id, name, create_level }) => (
               <Row
                 key={id}
-                actions={<ActionButton view={view} action={`${at}/${id}`} method="DELETE" label="Unprotect" what={name} class="danger" />}
+                actions={<ActionButton view={view} action={`${at}/${id}`} method="DELETE" label={t('Unprotect')} what={name} class="danger" />}
               >
                 <code>{name}</code>
-                <span class="dim">Create: {whoText(create_level)}</span>
+                <span class="dim">
+                  <Phrase text="Create: {who}" who={whoText(create_level)} />
+                </span>
               </Row>
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          <h2>Protect a tag</h2>
+          <h2>{t('Protect a tag')}</h2>
           <FormTag view={view} action={at}>
             <FormFaults view={view} />
-            <Field {...f.name} label="Tag" hint="A name, or a pattern such as v*." />
-            <SelectField {...f.create_access_level} label="Allowed to create" value="40" choices={WHO} />
-            <Submit label="Protect" />
+            <Field {...f.name} label={t('Tag')} hint={t('A name, or a pattern such as v*.')} />
+            <SelectField {...f.create_access_level} label={t('Allowed to create')} value="40" choices={whoTexts()} />
+            <Submit label={t('Protect')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -217,7 +224,7 @@ export const tagProtection = form({
   on: protectedTagsPage,
   async submit({ ctx, subject, input: { protected_tag: given } }) {
     const { name } = await protectTag(ctx, subject, given.name.trim(), given.create_access_level)
-    return new Redirect(tags(subject), { notice: `${name} is protected.` })
+    return new Redirect(tags(subject), { notice: t('{name} is protected.', { name }) })
   },
 })
 
@@ -230,6 +237,6 @@ export const tagUnprotection = form({
     const entry = (await protectionsOf(ctx, subject.project.id)).tags.find(({ id }) => id === input.entry_id)
     if (!entry) throw notFound()
     await removeProtectedTag(ctx, subject, entry.name)
-    return new Redirect(tags(subject), { notice: `${entry.name} is no longer protected.` })
+    return new Redirect(tags(subject), { notice: t('{name} is no longer protected.', { name: entry.name }) })
   },
 })

@@ -12,6 +12,8 @@ import { ActionButton, Checkbox, Copied, Field, FormFaults, FormTag, Submit } fr
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t, text } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import type { SettingsProps } from '../../layout/manage.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -40,7 +42,7 @@ const theService: RunnerPlace<null> = {
   at: '/admin/runners',
   access: adminPage,
   home: () => '/admin/runners',
-  name: () => 'Administration',
+  name: () => t('Administration'),
   list: () => ({ of: 'all' }),
   scope: () => ({ kind: 'instance_type', group_id: null, project_id: null }),
   isOwn: () => true,
@@ -76,12 +78,12 @@ const theProject: RunnerPlace<ProjectSubject> = {
   Frame: (props) => <ofProject.Frame at="-/runners" {...props} />,
 }
 
-const KINDS = { instance_type: 'all projects', group_type: 'a group', project_type: 'projects' } as const
+const KINDS = { instance_type: text('Of all projects'), group_type: text('Of a group'), project_type: text('Of projects') } as const
 
 function RunnerState({ runner }: { runner: SeenRunner }) {
-  if (runner.paused) return <Badge kind="waiting">paused</Badge>
-  if (runner.contacted_at === null) return <Badge>never seen</Badge>
-  return runner.online ? <Badge kind="success">online</Badge> : <Badge kind="danger">offline</Badge>
+  if (runner.paused) return <Badge kind="waiting">{t('paused')}</Badge>
+  if (runner.contacted_at === null) return <Badge>{t('never seen')}</Badge>
+  return runner.online ? <Badge kind="success">{t('online')}</Badge> : <Badge kind="danger">{t('offline')}</Badge>
 }
 
 interface RunnerRowProps {
@@ -99,10 +101,10 @@ const RunnerRow = ({ view, runner, action }: RunnerRowProps) => (
           <ActionButton
             view={view}
             action={`${action}/${runner.paused ? 'resume' : 'pause'}`}
-            label={runner.paused ? 'Resume' : 'Pause'}
+            label={runner.paused ? t('Resume') : t('Pause')}
             what={`#${runner.id}`}
           />
-          <ActionButton view={view} action={action} method="DELETE" label="Remove" what={`#${runner.id}`} class="danger" />
+          <ActionButton view={view} action={action} method="DELETE" label={t('Remove')} what={`#${runner.id}`} class="danger" />
         </>
       )
     }
@@ -122,15 +124,15 @@ const RunnerRow = ({ view, runner, action }: RunnerRowProps) => (
       ))}
     </span>
     <span class="dim">
-      Of {KINDS[runner.kind]}
-      {!runner.run_untagged && ', only jobs with tags'}
-      {runner.protected && ', only protected branches and tags'}
-      {runner.locked && ', locked'}
-      {runner.info.version && ` · version ${runner.info.version}`}
+      {t(KINDS[runner.kind])}
+      {!runner.run_untagged && t(', only jobs with tags')}
+      {runner.protected && t(', only protected branches and tags')}
+      {runner.locked && t(', locked')}
+      {runner.info.version && ` · ${t('version {version}', { version: runner.info.version })}`}
       {runner.contacted_at && (
         <>
-          {' '}
-          · seen <Time at={runner.contacted_at} />
+          {' · '}
+          <Phrase text="seen {time}" time={<Time at={runner.contacted_at} />} />
         </>
       )}
     </span>
@@ -162,25 +164,25 @@ function runnersOf<Subject>(of: RunnerPlace<Subject>) {
       const home = of.home(subject)
       const f = fieldsOf(view, newRunner).runner
       return {
-        title: `Runners · ${of.name(subject)}`,
+        title: `${t('Runners')} · ${of.name(subject)}`,
         body: (
-          <of.Frame view={view} subject={subject} title="Runners">
-            <p>Runners take the jobs of pipelines: machines of yours on which GitLab Runner is installed.</p>
-            <Rows empty="There are no runners: jobs wait until there is one.">
+          <of.Frame view={view} subject={subject} title={t('Runners')}>
+            <p>{t('Runners take the jobs of pipelines: machines of yours on which GitLab Runner is installed.')}</p>
+            <Rows empty={t('There are no runners: jobs wait until there is one.')}>
               {items.map((runner) => (
                 <RunnerRow key={runner.id} view={view} runner={runner} action={of.isOwn(subject, runner) ? `${home}/${runner.id}` : null} />
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-            <h2>New runner</h2>
+            <h2>{t('New runner')}</h2>
             <FormTag view={view} action={home} once>
               <FormFaults view={view} />
-              <Field {...f.description} label="Description" hint="The machine, or what it is for." />
-              <Field {...f.tag_list} label="Tags" hint="Separated by commas. A job with tags runs where all of them are." />
-              <Checkbox {...f.run_untagged} label="Takes jobs without tags" checked />
-              <Checkbox {...f.protected} label="Only for protected branches and tags" />
-              <Checkbox {...f.locked} label="Locked" hint="It cannot be given to other projects." />
-              <Submit label="New runner" />
+              <Field {...f.description} label={t('Description')} hint={t('The machine, or what it is for.')} />
+              <Field {...f.tag_list} label={t('Tags')} hint={t('Separated by commas. A job with tags runs where all of them are.')} />
+              <Checkbox {...f.run_untagged} label={t('Takes jobs without tags')} checked />
+              <Checkbox {...f.protected} label={t('Only for protected branches and tags')} />
+              <Checkbox {...f.locked} label={t('Locked')} hint={t('It cannot be given to other projects.')} />
+              <Submit label={t('New runner')} />
             </FormTag>
           </of.Frame>
         ),
@@ -202,23 +204,26 @@ function runnersOf<Subject>(of: RunnerPlace<Subject>) {
         tags: tagsOf(tag_list),
       })
       return {
-        title: 'New runner',
+        title: t('New runner'),
         headers: SECRET,
         body: (
-          <of.Frame view={view} subject={subject} title={`Runner #${runner.id}`}>
+          <of.Frame view={view} subject={subject} title={t('Runner #{id}', { id: runner.id })}>
             <p>
-              <strong>This is the only time that the token is shown.</strong> Run this on the machine of the runner, where GitLab Runner is installed:
+              <Phrase
+                text="{strong} Run this on the machine of the runner, where GitLab Runner is installed:"
+                strong={<strong>{t('This is the only time that the token is shown.')}</strong>}
+              />
             </p>
             <Copied
               id="register"
-              label="Command"
+              label={t('Command')}
               value={`gitlab-runner register --non-interactive --url ${view.links.base} --token ${token} --executor shell`}
             />
             <p>
-              With Docker it ends in <code>--executor docker --docker-image alpine</code>.
+              <Phrase text="With Docker it ends in {code}." code={<code>--executor docker --docker-image alpine</code>} />
             </p>
             <p>
-              <a href={view.links.prefix + of.home(subject)}>All runners</a>
+              <a href={view.links.prefix + of.home(subject)}>{t('All runners')}</a>
             </p>
           </of.Frame>
         ),
@@ -234,7 +239,7 @@ function runnersOf<Subject>(of: RunnerPlace<Subject>) {
       async submit({ ctx, caller, subject, input }) {
         if (!of.has(subject, await getRunner(ctx, caller.user, input.runner_id))) throw notFound()
         await updateRunner(ctx, caller.user, input.runner_id, { paused: word === 'pause' })
-        return new Redirect(of.home(subject), { notice: word === 'pause' ? 'The runner takes no more jobs.' : 'The runner takes jobs again.' })
+        return new Redirect(of.home(subject), { notice: word === 'pause' ? t('The runner takes no more jobs.') : t('The runner takes jobs again.') })
       },
     })
 
@@ -246,7 +251,7 @@ function runnersOf<Subject>(of: RunnerPlace<Subject>) {
     async submit({ ctx, caller, subject, input }) {
       if (!of.has(subject, await getRunner(ctx, caller.user, input.runner_id))) throw notFound()
       await removeRunner(ctx, input.runner_id)
-      return new Redirect(of.home(subject), { notice: 'The runner is removed.' })
+      return new Redirect(of.home(subject), { notice: t('The runner is removed.') })
     },
   })
 

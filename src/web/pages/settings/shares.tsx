@@ -15,6 +15,8 @@ import { Row, Rows } from '../../components/list.js'
 import { levelChoices, levelName } from '../../components/projects/levels.js'
 import { dayText } from '../../components/time.js'
 import { type Fields, fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ofGroup, ofProject, type Place } from './places.js'
@@ -35,7 +37,7 @@ interface Sharing<Subject> {
   of: Place<Subject>
   access: Access<Subject, true>
   levels: number[]
-  hint: string
+  hint: () => string
   list(ctx: Context, caller: SignedIn, subject: Subject): Promise<Shown[]>
   share(ctx: Context, caller: SignedIn, subject: Subject, given: NewShare): Promise<unknown>
   change(ctx: Context, subject: Subject, given: NewShare): Promise<void>
@@ -46,7 +48,7 @@ const projectSharing: Sharing<ProjectSubject> = {
   of: ofProject,
   access: onProjectSignedIn('manage_shares'),
   levels: [10, 20, 30, 40],
-  hint: 'Members of the group have their role there, but at most this one.',
+  hint: () => t('Members of the group have their role there, but at most this one.'),
   list: async (ctx, { user }, { project }) => (await loadProject(ctx, user, project.id)).shares ?? [],
   share: shareProject,
   change: changeShare,
@@ -57,7 +59,7 @@ const groupSharing: Sharing<GroupSubject> = {
   of: ofGroup,
   access: onGroupSignedIn('manage_members'),
   levels: [10, 20, 30, 40, 50],
-  hint: 'Direct members of that group have their role there, but at most this one, here and in all that is in this group.',
+  hint: () => t('Direct members of that group have their role there, but at most this one, here and in all that is in this group.'),
   list: (ctx, caller, { group }) => listGroupShares(ctx, caller, group.id),
   share: shareGroup,
   change: changeGroupShare,
@@ -75,24 +77,28 @@ interface SectionProps {
 const Section = ({ kind, at, view, shares, manages }: SectionProps) => (
   <section>
     <div class="heading">
-      <h2>Groups with access</h2>
+      <h2>{t('Groups with access')}</h2>
       {manages && (
         <a class="button" href={`${view.links.prefix}${at}/new`}>
-          Share with a group
+          {t('Share with a group')}
         </a>
       )}
     </div>
-    <Rows empty={`This ${kind} is shared with no group.`}>
+    <Rows empty={kind === 'project' ? t('This project is shared with no group.') : t('This group is shared with no group.')}>
       {shares.map(({ group_id, group_full_path, group_access_level, expires_at }) => (
         <Row
           key={group_id}
           actions={
             manages && (
               <>
-                <a class="button" href={`${view.links.prefix}${at}/${group_id}`} aria-label={`Change ${group_full_path}`}>
-                  Change
+                <a
+                  class="button"
+                  href={`${view.links.prefix}${at}/${group_id}`}
+                  aria-label={t('Change {groupFullPath}', { groupFullPath: group_full_path })}
+                >
+                  {t('Change')}
                 </a>
-                <ActionButton view={view} action={`${at}/${group_id}`} method="DELETE" label="Remove" what={group_full_path} class="danger" />
+                <ActionButton view={view} action={`${at}/${group_id}`} method="DELETE" label={t('Remove')} what={group_full_path} class="danger" />
               </>
             )
           }
@@ -101,8 +107,8 @@ const Section = ({ kind, at, view, shares, manages }: SectionProps) => (
             <a href={`${view.links.prefix}/groups/${inUrl(group_full_path)}`}>{group_full_path}</a>
           </strong>
           <span class="dim">
-            At most {levelName(group_access_level)}
-            {expires_at && ` · until ${dayText(new Date(expires_at))}`}
+            <Phrase text="At most {levelName}" levelName={levelName(group_access_level)} />
+            {expires_at && ` · ${t('until {day}', { day: dayText(new Date(expires_at)) })}`}
           </span>
         </Row>
       ))}
@@ -125,15 +131,21 @@ const shareFields = (levels: number[]) => z.object({ group_access: orDefault(one
 interface FieldsProps {
   fields: Fields<z.infer<ReturnType<typeof shareFields>>>
   levels: number[]
-  hint: string
+  hint: () => string
   share?: Shown
 }
 
 const ShareFields = ({ fields: f, levels, hint, share }: FieldsProps) => {
   return (
     <>
-      <SelectField {...f.group_access} label="Max role" value={String(share?.group_access_level ?? 30)} choices={levelChoices(levels)} hint={hint} />
-      <Field {...f.expires_at} label="Until" value={share?.expires_at} hint="Empty: for good." />
+      <SelectField
+        {...f.group_access}
+        label={t('Max role')}
+        value={String(share?.group_access_level ?? 30)}
+        choices={levelChoices(levels)}
+        hint={hint()}
+      />
+      <Field {...f.expires_at} label={t('Until')} value={share?.expires_at} hint={t('Empty: for good.')} />
     </>
   )
 }
@@ -156,17 +168,17 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
       const offered = own.filter(({ full_path }) => !`${fullPath}/`.startsWith(`${full_path}/`))
       const f = fieldsOf(view, newShare).share
       return {
-        title: `Share with a group · ${of.source(subject).name}`,
+        title: `${t('Share with a group')} · ${of.source(subject).name}`,
         body: (
           <of.MemberFrame view={view} subject={subject}>
             <div class="page-form">
-              <h1>Share with a group</h1>
+              <h1>{t('Share with a group')}</h1>
               <FormTag view={view} action={home(subject)}>
                 <FormFaults view={view} />
-                <Field {...f.group} label="Group" list="groups" hint="Its path." autofocus />
+                <Field {...f.group} label={t('Group')} list="groups" hint={t('Its path.')} autofocus />
                 <DataList id="groups" values={offered.map(({ full_path }) => full_path)} />
                 <ShareFields fields={f} levels={levels} hint={hint} />
-                <Submit label={`Share ${of.kind}`} />
+                <Submit label={of.kind === 'project' ? t('Share project') : t('Share group')} />
               </FormTag>
             </div>
           </of.MemberFrame>
@@ -185,7 +197,12 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
         throw error instanceof Failure ? invalidRecord({ group: ['is none that you may see'] }) : error
       })
       await act.share(ctx, caller, subject, { ...share, group_id: group.id })
-      return new Redirect(members(subject), { notice: `The ${of.kind} is shared with ${group.full_path}.` })
+      return new Redirect(members(subject), {
+        notice:
+          of.kind === 'project'
+            ? t('The project is shared with {path}.', { path: group.full_path })
+            : t('The group is shared with {path}.', { path: group.full_path }),
+      })
     },
   })
 
@@ -205,7 +222,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
               <FormTag view={view} action={`${home(subject)}/${share.group_id}`} method="PUT">
                 <FormFaults view={view} />
                 <ShareFields fields={fieldsOf(view, changedShare).share} levels={levels} hint={hint} share={share} />
-                <Submit label="Save changes" />
+                <Submit label={t('Save changes')} />
               </FormTag>
             </div>
           </of.MemberFrame>
@@ -222,7 +239,7 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     on: sharePage,
     async submit({ ctx, subject, input: { group_id, share } }) {
       await act.change(ctx, subject, { group_id, ...share })
-      return new Redirect(members(subject), { notice: 'Share updated.' })
+      return new Redirect(members(subject), { notice: t('Share updated.') })
     },
   })
 
@@ -233,7 +250,9 @@ function sharesOf<Subject extends ProjectSubject | GroupSubject>({ of, access, l
     input: z.object(byGroup),
     async submit({ ctx, subject, input }) {
       await act.unshare(ctx, subject, input.group_id)
-      return new Redirect(members(subject), { notice: `The ${of.kind} is no longer shared with the group.` })
+      return new Redirect(members(subject), {
+        notice: of.kind === 'project' ? t('The project is no longer shared with the group.') : t('The group is no longer shared with the group.'),
+      })
     },
   })
 

@@ -8,6 +8,8 @@ import { Pager, Row, Rows } from '../../components/list.js'
 import { PersonLink } from '../../components/people/person-link.js'
 import { LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -36,20 +38,22 @@ function TriggerRow({ view, subject, reader, trigger: { id, description, token, 
           view={view}
           action={`${addressOf(subject)}/${id}`}
           method="DELETE"
-          label="Revoke"
+          label={t('Revoke')}
           what={description || `#${id}`}
           class="danger"
         />
       }
     >
-      <strong class="wrap">{description || `Trigger #${id}`}</strong>
+      <strong class="wrap">{description || t('Trigger #{id}', { id })}</strong>
       {isOwn && token !== null ? (
-        <Copied id={`token_${id}`} label={`Token of ${description}`} value={token} />
+        <Copied id={`token_${id}`} label={t('Token of {description}', { description })} value={token} />
       ) : (
-        <span>{token === null ? 'Its token cannot be decrypted.' : <code>{token}…</code>}</span>
+        <span>{token === null ? t('Its token cannot be decrypted.') : <code>{token}…</code>}</span>
       )}
       <span class="dim">
-        <PersonLink view={view} user={owner} /> · made <Time at={created_at} />
+        <PersonLink view={view} user={owner} />
+        {' · '}
+        <Phrase text="made {time}" time={<Time at={created_at} />} />
         <LastUsed at={last_used_at} />
       </span>
     </Row>
@@ -66,29 +70,29 @@ const triggersPage = page({
     const { description } = fieldsOf(view, newTrigger).trigger
     const to = view.links.api(`/projects/${subject.project.id}/trigger/pipeline`)
     return {
-      title: `Triggers · ${fullPathOf(subject.project)}`,
+      title: `${t('Triggers')} · ${fullPathOf(subject.project)}`,
       headers: SECRET,
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/triggers" title="Triggers">
-          <p>With one of these tokens another program makes a pipeline, with what the owner of the token may do here.</p>
-          <Rows empty="There are no triggers.">
+        <ProjectSettings view={view} subject={subject} at="-/triggers" title={t('Triggers')}>
+          <p>{t('With one of these tokens another program makes a pipeline, with what the owner of the token may do here.')}</p>
+          <Rows empty={t('There are no triggers.')}>
             {items.map((trigger) => (
               <TriggerRow key={trigger.id} view={view} subject={subject} reader={caller.user.id} trigger={trigger} />
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          <h2>New trigger</h2>
+          <h2>{t('New trigger')}</h2>
           <FormTag view={view} action={addressOf(subject)} once>
             <FormFaults view={view} />
-            <Field {...description} label="Description" hint="The program that gets the token, or what it is for." />
-            <Submit label="Add trigger" />
+            <Field {...description} label={t('Description')} hint={t('The program that gets the token, or what it is for.')} />
+            <Submit label={t('Add trigger')} />
           </FormTag>
-          <h2>Use it</h2>
-          <p>A pipeline of a branch or tag, with a variable:</p>
+          <h2>{t('Use it')}</h2>
+          <p>{t('A pipeline of a branch or tag, with a variable:')}</p>
           <pre>
             <code>{`curl -X POST -F token=$TOKEN -F ref=${subject.project.default_branch ?? 'main'} -F "variables[NAME]=value" ${to}`}</code>
           </pre>
-          <p>From a job of another project, with the token that it has:</p>
+          <p>{t('From a job of another project, with the token that it has:')}</p>
           <pre>
             <code>{`curl -X POST -F token=$CI_JOB_TOKEN -F ref=${subject.project.default_branch ?? 'main'} ${to}`}</code>
           </pre>
@@ -105,7 +109,7 @@ const addition = form({
   on: triggersPage,
   async submit({ ctx, caller, subject, input }) {
     const { description } = await createTrigger(ctx, caller, subject, input.trigger.description)
-    return new Redirect(addressOf(subject), { notice: `The trigger ${description} is added.` })
+    return new Redirect(addressOf(subject), { notice: t('The trigger {description} is added.', { description }) })
   },
 })
 
@@ -116,7 +120,7 @@ const removal = form({
   input: z.object({ trigger_id: rowId() }),
   async submit({ ctx, subject, input }) {
     await revokeTrigger(ctx, subject, input.trigger_id)
-    return new Redirect(addressOf(subject), { notice: 'The trigger is revoked: its token makes no more pipelines.' })
+    return new Redirect(addressOf(subject), { notice: t('The trigger is revoked: its token makes no more pipelines.') })
   },
 })
 

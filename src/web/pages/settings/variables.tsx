@@ -17,6 +17,7 @@ import {
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { AdminLayout } from '../../layout/admin.js'
 import type { SettingsProps } from '../../layout/manage.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -27,10 +28,11 @@ const PER_PAGE = 20
 const byKey = { key: z.string(), scope: opt(str()) }
 const SECRET = { 'cache-control': 'no-store' }
 
-const TYPES = [
-  { value: 'env_var', label: 'Text' },
-  { value: 'file', label: 'File: the variable is its path' },
-] as const
+const types = () =>
+  [
+    { value: 'env_var', label: t('Text') },
+    { value: 'file', label: t('File: the variable is its path') },
+  ] as const
 
 const contents = z.object({
   value: orDefault(str(), ''),
@@ -79,7 +81,7 @@ const theService: VariablePlace<null> = {
   at: '/admin/variables',
   access: adminPage,
   list: () => '/admin/variables',
-  name: () => 'Administration',
+  name: () => t('Administration'),
   source: () => INSTANCE_VARIABLES,
   hasScopes: false,
   Frame: ({ view, title, children }) => (
@@ -93,36 +95,37 @@ const addressOf = (list: string, { key, environment_scope: scope }: Pick<Variabl
   scope === '*' ? `${list}/${key}` : `${list}/${key}?scope=${encodeURIComponent(scope)}`
 
 /** What is said of a variable beside its key. */
-const nameOf = ({ key, environment_scope: scope }: Pick<Variable, 'key' | 'environment_scope'>) => (scope === '*' ? key : `${key} in ${scope}`)
+const nameOf = ({ key, environment_scope: scope }: Pick<Variable, 'key' | 'environment_scope'>) =>
+  scope === '*' ? key : t('{key} in {scope}', { key, scope })
 
 const Attributes = ({ view, variable, hasScopes }: { view: PageView; variable: Variable | null; hasScopes: boolean }) => {
   const f = fieldsOf(view, changedVariable).variable
   return (
     <>
-      <SelectField {...f.variable_type} label="Type" value={variable?.file ? 'file' : 'env_var'} choices={TYPES} />
-      <Field {...f.description} label="Description" value={variable?.description ?? ''} autocomplete="off" />
+      <SelectField {...f.variable_type} label={t('Type')} value={variable?.file ? 'file' : 'env_var'} choices={types()} />
+      <Field {...f.description} label={t('Description')} value={variable?.description ?? ''} autocomplete="off" />
       {hasScopes && (
         <Field
           {...f.environment_scope}
-          label="Environments"
-          hint="The name of an environment, or a pattern such as review/*. * is all jobs."
+          label={t('Environments')}
+          hint={t('The name of an environment, or a pattern such as review/*. * is all jobs.')}
           value={variable?.environment_scope ?? '*'}
           autocomplete="off"
         />
       )}
-      <Checkbox {...f.protected} label="Protected" hint="For protected branches and tags only." checked={variable?.protected ?? false} />
+      <Checkbox {...f.protected} label={t('Protected')} hint={t('For protected branches and tags only.')} checked={variable?.protected ?? false} />
       {variable?.hidden ? (
         // a field that is not sent would take the mask away
         <input type="hidden" name={f.masked.name} value="1" />
       ) : (
         <Checkbox
           {...f.masked}
-          label="Masked"
-          hint="Logs show [MASKED] in its place. At least 8 characters in one line, of letters, digits and _+=/@:.~-."
+          label={t('Masked')}
+          hint={t('Logs show [MASKED] in its place. At least 8 characters in one line, of letters, digits and _+=/@:.~-.')}
           checked={variable?.masked ?? false}
         />
       )}
-      <Checkbox {...f.raw} label="Raw" hint="$NAME in its value stays as it is." checked={variable?.raw ?? false} />
+      <Checkbox {...f.raw} label={t('Raw')} hint={t('$NAME in its value stays as it is.')} checked={variable?.raw ?? false} />
     </>
   )
 }
@@ -139,24 +142,28 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
       const { items, total } = await listVariables(ctx, of.source(subject), { page: input.page, per_page: PER_PAGE })
       const f = fieldsOf(view, newVariable).variable
       return {
-        title: `Variables · ${of.name(subject)}`,
+        title: `${t('Variables')} · ${of.name(subject)}`,
         body: (
-          <of.Frame view={view} subject={subject} title="Variables">
-            <p>Jobs get these as variables of their environment, and CI reads them over the API. They are stored encrypted.</p>
-            <Rows empty="There are no variables.">
+          <of.Frame view={view} subject={subject} title={t('Variables')}>
+            <p>{t('Jobs get these as variables of their environment, and CI reads them over the API. They are stored encrypted.')}</p>
+            <Rows empty={t('There are no variables.')}>
               {items.map((variable) => (
                 <Row
                   key={nameOf(variable)}
                   actions={
                     <>
-                      <a class="button" href={`${view.links.prefix}${addressOf(list(subject), variable)}`} aria-label={`Show ${nameOf(variable)}`}>
-                        Show
+                      <a
+                        class="button"
+                        href={`${view.links.prefix}${addressOf(list(subject), variable)}`}
+                        aria-label={t('Show {name}', { name: nameOf(variable) })}
+                      >
+                        {t('Show')}
                       </a>
                       <ActionButton
                         view={view}
                         action={`${list(subject)}/${variable.key}`}
                         method="DELETE"
-                        label="Delete"
+                        label={t('Delete')}
                         what={nameOf(variable)}
                         fields={{ scope: variable.environment_scope }}
                         class="danger"
@@ -166,24 +173,25 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
                 >
                   <span class="wrap">
                     <code>{variable.key}</code> {variable.environment_scope !== '*' && <Badge kind="outline">{variable.environment_scope}</Badge>}{' '}
-                    {variable.protected && <Badge>protected</Badge>} {variable.masked && <Badge>masked</Badge>} {variable.file && <Badge>file</Badge>}{' '}
-                    {variable.raw && <Badge>raw</Badge>} {variable.hidden && <Badge>hidden</Badge>}
+                    {variable.protected && <Badge>{t('protected')}</Badge>} {variable.masked && <Badge>{t('masked')}</Badge>}{' '}
+                    {variable.file && <Badge>{t('file')}</Badge>} {variable.raw && <Badge>{t('raw')}</Badge>}{' '}
+                    {variable.hidden && <Badge>{t('hidden')}</Badge>}
                     {variable.description !== null && <span class="dim"> {variable.description}</span>}
                   </span>
                 </Row>
               ))}
             </Rows>
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-            <h2>New variable</h2>
+            <h2>{t('New variable')}</h2>
             <FormTag view={view} action={list(subject)}>
               <FormFaults view={view} />
-              <Field {...f.key} label="Key" hint="Letters, digits and _." autocomplete="off" />
-              <TextField {...f.value} label="Value" rows={3} class="code" spellcheck={false} />
+              <Field {...f.key} label={t('Key')} hint={t('Letters, digits and _.')} autocomplete="off" />
+              <TextField {...f.value} label={t('Value')} rows={3} class="code" spellcheck={false} />
               <Attributes view={view} variable={null} hasScopes={of.hasScopes} />
               {of.hasScopes && (
-                <Checkbox {...f.hidden} label="Hidden" hint="Masked, and no one sees its value again. This stays so." checked={false} />
+                <Checkbox {...f.hidden} label={t('Hidden')} hint={t('Masked, and no one sees its value again. This stays so.')} checked={false} />
               )}
-              <Submit label="Add variable" />
+              <Submit label={t('Add variable')} />
             </FormTag>
           </of.Frame>
         ),
@@ -205,19 +213,19 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
           <of.Frame view={view} subject={subject} title={variable.key}>
             <FormTag view={view} action={`${list(subject)}/${variable.key}`} method="PUT">
               <FormFaults view={view} />
-              {variable.value === null && !variable.hidden && <p class="flash alert">The value cannot be decrypted. Set it again.</p>}
+              {variable.value === null && !variable.hidden && <p class="flash alert">{t('The value cannot be decrypted. Set it again.')}</p>}
               <input type="hidden" name="scope" value={variable.environment_scope} />
               <TextField
                 {...f.value}
-                label="Value"
+                label={t('Value')}
                 value={variable.hidden ? '' : variable.value}
-                hint={variable.hidden ? 'The value is hidden. Leave this empty to keep it.' : undefined}
+                hint={variable.hidden ? t('The value is hidden. Leave this empty to keep it.') : undefined}
                 rows={6}
                 class="code"
                 spellcheck={false}
               />
               <Attributes view={view} variable={variable} hasScopes={of.hasScopes} />
-              <Submit label="Save changes" />
+              <Submit label={t('Save changes')} />
             </FormTag>
           </of.Frame>
         ),
@@ -232,7 +240,7 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
     on: variablesPage,
     async submit({ ctx, subject, input: { variable } }) {
       const { key } = await createVariable(ctx, of.source(subject), { ...stored(variable), hidden: of.hasScopes && variable.hidden })
-      return new Redirect(list(subject), { notice: `The variable ${key} is added.` })
+      return new Redirect(list(subject), { notice: t('The variable {key} is added.', { key }) })
     },
   })
 
@@ -244,7 +252,7 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
     on: variablePage,
     async submit({ ctx, subject, input: { key, scope, variable } }) {
       await updateVariable(ctx, of.source(subject), { key, scope }, stored(variable))
-      return new Redirect(list(subject), { notice: `The variable ${key} is changed.` })
+      return new Redirect(list(subject), { notice: t('The variable {key} is changed.', { key }) })
     },
   })
 
@@ -255,7 +263,7 @@ function variablesOf<Subject>(of: VariablePlace<Subject>) {
     input: z.object(byKey),
     async submit({ ctx, subject, input }) {
       await deleteVariable(ctx, of.source(subject), input)
-      return new Redirect(list(subject), { notice: `The variable ${input.key} is deleted.` })
+      return new Redirect(list(subject), { notice: t('The variable {key} is deleted.', { key: input.key }) })
     },
   })
 

@@ -7,6 +7,7 @@ import { unlinkFork } from '../../../../services/projects/forks.js'
 import { transferProject, transferTarget } from '../../../../services/projects/transfer.js'
 import { setArchived, updateProject } from '../../../../services/projects/update.js'
 import { requestHousekeeping } from '../../../../services/repository/push/maintenance-job.js'
+import { t } from '../../../language/language.js'
 import { DELETED_PROJECTS, homeOfProject } from '../../../links.js'
 import { form, Redirect } from '../../../page.js'
 import { checkTyped, confirmation } from '../deletion.js'
@@ -22,7 +23,7 @@ export const pathForm = form({
   async submit({ ctx, caller, subject, input }) {
     await updateProject(ctx, caller, subject, { path: input.project.path.trim() })
     const moved = await getProjectFor(ctx, caller, String(subject.project.id))
-    return new Redirect(advanced(moved), { notice: 'Path updated.' })
+    return new Redirect(advanced(moved), { notice: t('Path updated.') })
   },
 })
 
@@ -35,11 +36,11 @@ export const transferForm = form({
   async submit({ ctx, caller, subject, input }) {
     const refuse = (reason: string) => invalidRecord({ namespace: [reason] })
     const target = await transferTarget(ctx, caller, input.project.namespace.trim()).catch((error: unknown) => {
-      throw error instanceof Failure ? refuse('is none that you may create projects in') : error
+      throw error instanceof Failure ? refuse(t('is none that you may create projects in')) : error
     })
-    await transferProject(ctx, caller, subject.project, target.id, { sameMessage: 'has the project already', refuse })
+    await transferProject(ctx, caller, subject.project, target.id, { sameMessage: t('has the project already'), refuse })
     const moved = await getProjectFor(ctx, caller, String(subject.project.id))
-    return new Redirect(advanced(moved), { notice: 'Project transferred.' })
+    return new Redirect(advanced(moved), { notice: t('Project transferred.') })
   },
 })
 
@@ -49,9 +50,9 @@ const archiving = (archived: boolean) =>
     access: onProjectSignedIn('archive_project'),
     on: advancedPage,
     async submit({ ctx, subject }) {
-      if (subject.project.archived === archived) throw conflict(`The project is ${archived ? '' : 'not '}archived`)
+      if (subject.project.archived === archived) throw conflict(archived ? t('The project is archived') : t('The project is not archived'))
       await setArchived(ctx, subject, archived)
-      return new Redirect(advanced(subject), { notice: archived ? 'Project archived.' : 'Project unarchived.' })
+      return new Redirect(advanced(subject), { notice: archived ? t('Project archived.') : t('Project unarchived.') })
     },
   })
 export const archiveForm = archiving(true)
@@ -63,8 +64,8 @@ export const forkRelationRemoval = form({
   access: onProjectSignedIn('unlink_fork'),
   on: advancedPage,
   async submit({ ctx, subject }) {
-    if (!(await unlinkFork(ctx, subject))) throw conflict('The project is no fork')
-    return new Redirect(advanced(subject), { notice: 'The project is no longer a fork.' })
+    if (!(await unlinkFork(ctx, subject))) throw conflict(t('The project is no fork'))
+    return new Redirect(advanced(subject), { notice: t('The project is no longer a fork.') })
   },
 })
 
@@ -74,7 +75,7 @@ export const exportForm = form({
   on: advancedPage,
   async submit({ ctx, caller, subject }) {
     await startExport(ctx, caller, subject)
-    return new Redirect(advanced(subject), { notice: 'The archive is being made.' })
+    return new Redirect(advanced(subject), { notice: t('The archive is being made.') })
   },
 })
 
@@ -83,9 +84,9 @@ export const housekeepingForm = form({
   access: manage,
   on: advancedPage,
   async submit({ ctx, subject, view }) {
-    if (!view.settings.housekeeping_enabled) throw conflict('Repositories are not packed here')
+    if (!view.settings.housekeeping_enabled) throw conflict(t('Repositories are not packed here'))
     await requestHousekeeping(ctx, subject.project.id)
-    return new Redirect(advanced(subject), { notice: 'The repository is being packed.' })
+    return new Redirect(advanced(subject), { notice: t('The repository is being packed.') })
   },
 })
 
@@ -98,7 +99,9 @@ export const projectRemoval = form({
   async submit({ ctx, subject, input }) {
     checkTyped(input.full_path, fullPathOf(subject.project))
     await deleteProject(ctx, subject, { permanently_remove: input.permanently_remove })
-    return new Redirect(DELETED_PROJECTS, { notice: `The project ${formerPath(fullPathOf(subject.project))} is deleted.` })
+    return new Redirect(DELETED_PROJECTS, {
+      notice: t('The project {formerPath} is deleted.', { formerPath: formerPath(fullPathOf(subject.project)) }),
+    })
   },
 })
 
@@ -109,6 +112,6 @@ export const projectRestoration = form({
   async submit({ ctx, caller, subject }) {
     await restoreProject(ctx, caller.user, subject.project.id)
     const restored = await getProjectFor(ctx, caller, String(subject.project.id))
-    return new Redirect(homeOfProject(restored), { notice: 'Project restored.' })
+    return new Redirect(homeOfProject(restored), { notice: t('Project restored.') })
   },
 })

@@ -13,6 +13,8 @@ import { sizeText } from '../../../components/facts.js'
 import { ActionButton, DataList, Field, FormFaults, FormTag, Submit } from '../../../components/form.js'
 import { dayText } from '../../../components/time.js'
 import { fieldsOf } from '../../../fields.js'
+import { plural, t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectSettings } from '../../../layout/manage.js'
 import { homeOfProject } from '../../../links.js'
 import { type PageView, page } from '../../../page.js'
@@ -35,20 +37,21 @@ function Exporting({ view, subject, status }: { view: PageView; subject: Project
   const running = status !== 'none' && status !== 'finished'
   return (
     <>
-      <h2>Export</h2>
+      <h2>{t('Export')}</h2>
       <p>
-        An archive with the repository, wiki, files, issues, merge requests and all that belongs to them, from which another Roost makes this project.
-        Variables, webhooks and tokens are not in it.
+        {t(
+          'An archive with the repository, wiki, files, issues, merge requests and all that belongs to them, from which another Roost makes this project. Variables, webhooks and tokens are not in it.',
+        )}
       </p>
       <div class="row start">
         {running ? (
-          <span class="dim">The archive is being made. Open this page again in a while.</span>
+          <span class="dim">{t('The archive is being made. Open this page again in a while.')}</span>
         ) : (
-          <ActionButton view={view} action={`${home}/-/export`} label={status === 'finished' ? 'Make a new archive' : 'Make an archive'} />
+          <ActionButton view={view} action={`${home}/-/export`} label={status === 'finished' ? t('Make a new archive') : t('Make an archive')} />
         )}
         {(status === 'finished' || status === 'regeneration_in_progress') && (
           <a class="button" href={`${view.links.prefix}${home}/-/exports/archive.tar.gz`}>
-            Download
+            {t('Download')}
           </a>
         )}
       </div>
@@ -70,24 +73,24 @@ export const advancedPage = page({
       view.settings.project_export_enabled && subject.can('manage_project') ? exportStatus(ctx, subject) : null,
     ])
     const sizes: [string, number][] = [
-      ['Repository', project.repository_size],
-      ['Git LFS objects', project.lfs_objects_size],
-      ['Artifacts of jobs', project.job_artifacts_size],
-      ['Uploaded files', uploads],
+      [t('Repository'), project.repository_size],
+      [t('Git LFS objects'), project.lfs_objects_size],
+      [t('Artifacts of jobs'), project.job_artifacts_size],
+      [t('Uploaded files'), uploads],
     ]
     return {
-      title: titled('Advanced settings', subject),
+      title: titled(t('Advanced settings'), subject),
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
+        <ProjectSettings view={view} subject={subject} at="-/settings/advanced" title={t('Advanced')}>
           <FormFaults view={view} />
           {waits ? (
             <Waiting view={view} subject={subject} />
           ) : (
             <>
-              <h2>Space</h2>
+              <h2>{t('Space')}</h2>
               <table class="sizes">
                 <tbody>
-                  {[...sizes, ['All', sizes.reduce((sum, [, size]) => sum + size, 0)] as const].map(([label, size]) => (
+                  {[...sizes, [t('All'), sizes.reduce((sum, [, size]) => sum + size, 0)] as const].map(([label, size]) => (
                     <tr key={label}>
                       <th scope="row">{label}</th>
                       <td>{sizeText(size)}</td>
@@ -97,36 +100,41 @@ export const advancedPage = page({
               </table>
               {view.settings.housekeeping_enabled && subject.can('manage_project') && (
                 <div class="row start">
-                  <ActionButton view={view} action={`${homeOfProject(subject)}/-/housekeeping`} label="Run housekeeping" />
-                  <span class="dim">Done by itself after some pushes.</span>
+                  <ActionButton view={view} action={`${homeOfProject(subject)}/-/housekeeping`} label={t('Run housekeeping')} />
+                  <span class="dim">{t('Done by itself after some pushes.')}</span>
                 </div>
               )}
               {exported && <Exporting view={view} subject={subject} status={exported} />}
               <Moving view={view} subject={subject} places={[caller.user.username, ...groups.map(({ full_path }) => full_path)]} />
               {forked_from && subject.can('unlink_fork') && (
                 <>
-                  <h2>Fork</h2>
+                  <h2>{t('Fork')}</h2>
                   <p>
-                    This is a fork of {forked_from.namespace.full_path}/{forked_from.project.path}. Without the relation, merge requests can no longer
-                    be sent there.
+                    <Phrase
+                      text="This is a fork of {fullPath}/{path}. Without the relation, merge requests can no longer be sent there."
+                      fullPath={forked_from.namespace.full_path}
+                      path={forked_from.project.path}
+                    />
                   </p>
                   <ActionButton
                     view={view}
                     action={`${homeOfProject(subject)}/-/fork`}
                     method="DELETE"
-                    label="Remove fork relationship"
+                    label={t('Remove fork relationship')}
                     class="danger"
                   />
                 </>
               )}
               {subject.can('archive_project') && (
                 <>
-                  <h2>{project.archived ? 'Unarchive' : 'Archive'}</h2>
-                  <p>{project.archived ? 'The project can be changed again.' : 'An archived project can be read and cloned, but not changed.'}</p>
+                  <h2>{project.archived ? t('Unarchive') : t('Archive')}</h2>
+                  <p>
+                    {project.archived ? t('The project can be changed again.') : t('An archived project can be read and cloned, but not changed.')}
+                  </p>
                   <ActionButton
                     view={view}
                     action={`${homeOfProject(subject)}/-/${project.archived ? 'unarchive' : 'archive'}`}
-                    label={project.archived ? 'Unarchive project' : 'Archive project'}
+                    label={project.archived ? t('Unarchive project') : t('Archive project')}
                   />
                 </>
               )}
@@ -153,21 +161,21 @@ function Moving({ view, subject, places }: { view: PageView; subject: ProjectSub
     <>
       {subject.can('manage_project') && (
         <>
-          <h2>Change the path</h2>
+          <h2>{t('Change the path')}</h2>
           <FormTag view={view} action={`${home}/-/path`} method="PUT">
-            <Field {...path} label="Path" value={project.path} hint="Clones of the former address go on, until another project has it." />
-            <Submit label="Change path" class="" />
+            <Field {...path} label={t('Path')} value={project.path} hint={t('Clones of the former address go on, until another project has it.')} />
+            <Submit label={t('Change path')} class="" />
           </FormTag>
         </>
       )}
       {subject.can('transfer_project') && (
         <>
-          <h2>Transfer</h2>
-          <p>The project moves to another user or group. Members of the present group lose the access that they have by it.</p>
+          <h2>{t('Transfer')}</h2>
+          <p>{t('The project moves to another user or group. Members of the present group lose the access that they have by it.')}</p>
           <FormTag view={view} action={`${home}/-/transfer`} method="PUT">
-            <Field {...namespace} label="New namespace" list="namespaces" />
+            <Field {...namespace} label={t('New namespace')} list="namespaces" />
             <DataList id="namespaces" values={others} />
-            <Submit label="Transfer project" class="danger" />
+            <Submit label={t('Transfer project')} class="danger" />
           </FormTag>
         </>
       )}
@@ -179,12 +187,22 @@ function Removal({ view, subject }: { view: PageView; subject: ProjectSubject })
   const days = view.settings.deletion_delay_days
   return (
     <>
-      <h2>Delete</h2>
+      <h2>{t('Delete')}</h2>
       <p>
-        The repository, issues, merge requests and everything else of the project are deleted.{' '}
-        {days > 0 ? `It is hidden at once, and can be restored for ${days} ${days === 1 ? 'day' : 'days'}.` : 'This cannot be undone.'}
+        <Phrase
+          text="The repository, issues, merge requests and everything else of the project are deleted. {after}"
+          after={
+            days > 0
+              ? plural(
+                  days,
+                  'It is hidden at once, and can be restored for {count} day.',
+                  'It is hidden at once, and can be restored for {count} days.',
+                )
+              : t('This cannot be undone.')
+          }
+        />
       </p>
-      <Confirmed view={view} action={homeOfProject(subject)} fullPath={fullPathOf(subject.project)} label="Delete project" />
+      <Confirmed view={view} action={homeOfProject(subject)} fullPath={fullPathOf(subject.project)} label={t('Delete project')} />
     </>
   )
 }
@@ -193,14 +211,14 @@ function Waiting({ view, subject }: { view: PageView; subject: ProjectSubject })
   const { project } = subject
   const due = project.deletion_due_at
   const former = formerPath(fullPathOf(project))
-  if (!due) return <p class="empty">The group of this project waits for its removal. Restore the group to restore the project.</p>
+  if (!due) return <p class="empty">{t('The group of this project waits for its removal. Restore the group to restore the project.')}</p>
   return (
     <>
-      <p class="flash alert">{`This project, formerly ${former}, is deleted for good on ${dayText(due)}.`}</p>
-      <ActionButton view={view} action={`${homeOfProject(subject)}/-/restore`} label="Restore project" class="primary" />
-      <h2>Delete now</h2>
-      <p>This cannot be undone.</p>
-      <Confirmed view={view} action={homeOfProject(subject)} fullPath={former} label="Delete for good" now />
+      <p class="flash alert">{t('This project, formerly {former}, is deleted for good on {day}.', { former, day: dayText(due) })}</p>
+      <ActionButton view={view} action={`${homeOfProject(subject)}/-/restore`} label={t('Restore project')} class="primary" />
+      <h2>{t('Delete now')}</h2>
+      <p>{t('This cannot be undone.')}</p>
+      <Confirmed view={view} action={homeOfProject(subject)} fullPath={former} label={t('Delete for good')} now />
     </>
   )
 }

@@ -5,43 +5,56 @@ import type { FeatureLevel } from '../../../../services/projects/attributes.js'
 import { updateProject } from '../../../../services/projects/update.js'
 import { Checkbox, Field, FormFaults, FormTag, SelectField, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import { ProjectSettings } from '../../../layout/manage.js'
 import { homeOfProject } from '../../../links.js'
 import { form, page, Redirect } from '../../../page.js'
 import { manage, titled, unchecked } from './settings.js'
 
-const FEATURE_CHOICES = [
-  { value: 'enabled', label: 'Everyone who sees the project' },
-  { value: 'private', label: 'Members only' },
-  { value: 'disabled', label: 'Off' },
-] as const
-const GIT_CHOICES = [
-  { value: 'fetch', label: 'Fetch, which is faster' },
-  { value: 'clone', label: 'Clone each time' },
-] as const
+const featureChoices = () =>
+  [
+    { value: 'enabled', label: t('Everyone who sees the project') },
+    { value: 'private', label: t('Members only') },
+    { value: 'disabled', label: t('Off') },
+  ] as const
+const gitChoices = () =>
+  [
+    { value: 'fetch', label: t('Fetch, which is faster') },
+    { value: 'clone', label: t('Clone each time') },
+  ] as const
 const WORDS: Record<number, FeatureLevel> = { 0: 'disabled', 10: 'private', 20: 'enabled' }
 
-const FEATURES = [
-  ['repository', 'Repository', 'Without it there are no merge requests and no CI either.'],
-  ['merge_requests', 'Merge requests', undefined],
-  ['issues', 'Issues', undefined],
-  ['wiki', 'Wiki', undefined],
-  ['snippets', 'Snippets', undefined],
-  ['builds', 'CI', 'Pipelines and jobs, as statuses of commits.'],
-  ['forking', 'Forks', undefined],
-  ['operations', 'Environments', 'What is deployed where.'],
-  ['analytics', 'Contributors', 'The page that counts who wrote what.'],
-] as const
-const SWITCHES = [
-  ['request_access_enabled', 'People may request access', 'Who sees the project without being a member asks, and maintainers answer.'],
-  ['public_jobs', 'Everyone who sees the project sees its pipelines', undefined],
-  ['auto_cancel_pending_pipelines', 'Newer pipelines of a branch cancel older ones', 'Only where no job has started that must not be interrupted.'],
-  ['ci_forward_deployment_enabled', 'Jobs do not deploy what is older than what is deployed', 'Except manual jobs, and jobs that are tried again.'],
-  ['keep_latest_artifact', 'Files of the newest pipeline are kept', 'Also when their time is over.'],
-  ['restrict_user_defined_variables', 'Only maintainers give variables to pipelines', undefined],
-  ['lfs_enabled', 'Git LFS', 'Large files are kept outside the repository.'],
-  ['emails_disabled', 'Send no mail about what happens here', undefined],
-] as const
+const featuresTexts = () =>
+  [
+    ['repository', t('Repository'), t('Without it there are no merge requests and no CI either.')],
+    ['merge_requests', t('Merge requests'), undefined],
+    ['issues', t('Issues'), undefined],
+    ['wiki', t('Wiki'), undefined],
+    ['snippets', t('Snippets'), undefined],
+    ['builds', 'CI', t('Pipelines and jobs, as statuses of commits.')],
+    ['forking', t('Forks'), undefined],
+    ['operations', t('Environments'), t('What is deployed where.')],
+    ['analytics', t('Contributors'), t('The page that counts who wrote what.')],
+  ] as const
+const switches = () =>
+  [
+    ['request_access_enabled', t('People may request access'), t('Who sees the project without being a member asks, and maintainers answer.')],
+    ['public_jobs', t('Everyone who sees the project sees its pipelines'), undefined],
+    [
+      'auto_cancel_pending_pipelines',
+      t('Newer pipelines of a branch cancel older ones'),
+      t('Only where no job has started that must not be interrupted.'),
+    ],
+    [
+      'ci_forward_deployment_enabled',
+      t('Jobs do not deploy what is older than what is deployed'),
+      t('Except manual jobs, and jobs that are tried again.'),
+    ],
+    ['keep_latest_artifact', t('Files of the newest pipeline are kept'), t('Also when their time is over.')],
+    ['restrict_user_defined_variables', t('Only maintainers give variables to pipelines'), undefined],
+    ['lfs_enabled', t('Git LFS'), t('Large files are kept outside the repository.')],
+    ['emails_disabled', t('Send no mail about what happens here'), undefined],
+  ] as const
 
 const level = () => opt(oneOf(['enabled', 'private', 'disabled']))
 const features = z.object({
@@ -77,51 +90,51 @@ export const featuresPage = page({
     const { project } = subject
     const f = fieldsOf(view, features).project
     return {
-      title: titled('Features', subject),
+      title: titled(t('Features'), subject),
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/settings/features" title="Features">
+        <ProjectSettings view={view} subject={subject} at="-/settings/features" title={t('Features')}>
           <FormTag view={view} action={`${homeOfProject(subject)}/-/settings/features`} method="PUT">
             <FormFaults view={view} />
             <div class="columns">
-              {FEATURES.map(([feature, label, hint]) => (
+              {featuresTexts().map(([feature, label, hint]) => (
                 <SelectField
                   key={feature}
                   {...f[`${feature}_access_level`]}
                   label={label}
                   value={WORDS[project[`${feature}_access_level`]] ?? 'enabled'}
-                  choices={FEATURE_CHOICES}
+                  choices={featureChoices()}
                   hint={hint}
                 />
               ))}
             </div>
-            {SWITCHES.map(([name, label, hint]) => (
+            {switches().map(([name, label, hint]) => (
               <Checkbox key={name} {...f[name]} label={label} hint={hint} checked={project[name]} />
             ))}
-            <h2>Jobs</h2>
+            <h2>{t('Jobs')}</h2>
             <div class="columns">
               <Field
                 {...f.build_timeout}
-                label="Time in seconds"
+                label={t('Time in seconds')}
                 type="number"
                 value={String(project.build_timeout)}
-                hint="For jobs that name none."
+                hint={t('For jobs that name none.')}
               />
-              <SelectField {...f.build_git_strategy} label="How they get the code" value={project.build_git_strategy} choices={GIT_CHOICES} />
+              <SelectField {...f.build_git_strategy} label={t('How they get the code')} value={project.build_git_strategy} choices={gitChoices()} />
               <Field
                 {...f.ci_default_git_depth}
-                label="Commits of history"
+                label={t('Commits of history')}
                 type="number"
                 value={String(project.ci_default_git_depth ?? DEFAULT_GIT_DEPTH)}
-                hint="0: all of it."
+                hint={t('0: all of it.')}
               />
               <Field
                 {...f.build_coverage_regex}
-                label="Pattern of the coverage in logs"
+                label={t('Pattern of the coverage in logs')}
                 value={project.build_coverage_regex ?? ''}
-                hint="For jobs without one, such as \d+%."
+                hint={t('For jobs without one, such as {pattern}.', { pattern: '\\d+%' })}
               />
             </div>
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -138,6 +151,6 @@ export const featuresForm = form({
   async submit({ ctx, caller, subject, input }) {
     const auto_cancel_pending_pipelines = input.project.auto_cancel_pending_pipelines ? 'enabled' : 'disabled'
     await updateProject(ctx, caller, subject, { ...input.project, auto_cancel_pending_pipelines })
-    return new Redirect(`${homeOfProject(subject)}/-/settings/features`, { notice: 'Features updated.' })
+    return new Redirect(`${homeOfProject(subject)}/-/settings/features`, { notice: t('Features updated.') })
   },
 })

@@ -7,6 +7,7 @@ import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit, TextFiel
 import { PictureField, pictureOf } from '../../../components/people/avatar.js'
 import { visibilityChoices } from '../../../components/projects/visibility.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
 import { ProjectSettings } from '../../../layout/manage.js'
 import { homeOfProject } from '../../../links.js'
 import { form, page, Redirect } from '../../../page.js'
@@ -38,36 +39,36 @@ export const generalPage = page({
     const highest = project.namespace.kind === 'group' ? project.namespace.visibility : VISIBILITY_LEVEL.public
     const f = fieldsOf(view, general).project
     return {
-      title: titled('Settings', subject),
+      title: titled(t('Settings'), subject),
       body: (
-        <ProjectSettings view={view} subject={subject} at="edit" title="General">
+        <ProjectSettings view={view} subject={subject} at="edit" title={t('General')}>
           <FormTag view={view} action={at} method="PUT" files>
             <FormFaults view={view} />
-            {subject.can('rename_project') && <Field {...f.name} label="Name" value={project.name} />}
-            <TextField {...f.description} label="Description" value={project.description} rows={3} />
-            <Field {...f.tag_list} label="Topics" value={project.tag_list.join(', ')} hint="Separated by commas." />
+            {subject.can('rename_project') && <Field {...f.name} label={t('Name')} value={project.name} />}
+            <TextField {...f.description} label={t('Description')} value={project.description} rows={3} />
+            <Field {...f.tag_list} label={t('Topics')} value={project.tag_list.join(', ')} hint={t('Separated by commas.')} />
             {subject.can('change_visibility') && (
               <SelectField
                 {...f.visibility_level}
-                label="Visibility"
+                label={t('Visibility')}
                 value={visibilityName(project.visibility)}
                 choices={visibilityChoices(view, highest, project.visibility)}
-                hint="Forks become no more visible than this."
+                hint={t('Forks become no more visible than this.')}
               />
             )}
             {!project.empty_repo && (
               <Field
                 {...f.default_branch}
-                label="Default branch"
+                label={t('Default branch')}
                 value={project.default_branch}
-                hint="What a clone checks out, and what merge requests are for unless they say otherwise."
+                hint={t('What a clone checks out, and what merge requests are for unless they say otherwise.')}
               />
             )}
             <PictureField {...f.avatar} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
           {project.avatar && (
-            <ActionButton view={view} action={`${homeOfProject(subject)}/-/avatar`} method="DELETE" label="Remove avatar" class="danger" />
+            <ActionButton view={view} action={`${homeOfProject(subject)}/-/avatar`} method="DELETE" label={t('Remove avatar')} class="danger" />
           )}
         </ProjectSettings>
       ),
@@ -90,7 +91,7 @@ export const generalForm = form({
       default_branch: default_branch || undefined,
       avatar: pictureOf(avatar),
     })
-    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'Settings updated.' })
+    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: t('Settings updated.') })
   },
 })
 
@@ -100,6 +101,6 @@ export const avatarRemoval = form({
   access: manage,
   async submit({ ctx, caller, subject }) {
     await updateProject(ctx, caller, subject, { avatar: null })
-    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: 'Avatar removed.' })
+    return new Redirect(`${homeOfProject(subject)}/edit`, { notice: t('Avatar removed.') })
   },
 })
