@@ -410,13 +410,13 @@ describe('settings', () => {
   })
 
   it('say so where they have no effect, and are each on one page', async () => {
-    const { SUBJECTS } = await import('../../src/web/pages/admin/setting-subjects.js')
+    const { subjects } = await import('../../src/web/pages/admin/setting-subjects.js')
     const { SETTING_NAMES } = await import('../../src/services/core/settings-table.js')
-    const named = Object.values(SUBJECTS).flatMap(({ settings }) => settings)
+    const named = Object.values(subjects()).flatMap(({ settings }) => settings)
     expect([...named].sort()).toEqual([...SETTING_NAMES].sort())
-    for (const subject of Object.keys(SUBJECTS)) {
+    for (const subject of Object.keys(subjects())) {
       const page = await admin.open(`/admin/application_settings/${subject}`)
-      expect([page.status, page.$('.setting').length], subject).toEqual([200, SUBJECTS[subject]?.settings.length])
+      expect([page.status, page.$('.setting').length], subject).toEqual([200, subjects()[subject]?.settings.length])
     }
     expect((await admin.open('/admin/application_settings/monitoring')).text).toContain('no effect')
     expect((await admin.open('/admin/application_settings/toString')).status).toBe(404)

@@ -15,6 +15,8 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField }
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
@@ -26,29 +28,29 @@ const ApplicationForm = ({ view, application }: { view: PageView; application?: 
   return (
     <FormTag view={view} action={application ? `${AT}/${application.id}` : AT} method={application ? 'PUT' : 'POST'} once={!application}>
       <FormFaults view={view} />
-      <Field {...f.name} label="Name" value={application?.name} hint="Shown to those who are asked." />
+      <Field {...f.name} label={t('Name')} value={application?.name} hint={t('Shown to those who are asked.')} />
       <TextField
         {...f.redirect_uri}
-        label="Redirect URIs"
+        label={t('Redirect URIs')}
         value={application?.redirect_uris.join('\n')}
         rows={3}
-        hint="One a line."
+        hint={t('One a line.')}
         spellcheck={false}
       />
       <Checkbox
         {...f.confidential}
-        label="It keeps its secret"
-        hint="A program on a server does; an app on a phone or in a browser does not."
+        label={t('It keeps its secret')}
+        hint={t('A program on a server does; an app on a phone or in a browser does not.')}
         checked={application?.confidential ?? true}
       />
       <Checkbox
         {...f.trusted}
-        label="Trusted"
-        hint="People are not asked whether it may use their account."
+        label={t('Trusted')}
+        hint={t('People are not asked whether it may use their account.')}
         checked={application?.trusted ?? false}
       />
       <ScopeFields scopes={f.scopes} application={application} />
-      <Submit label={application ? 'Save changes' : 'Add application'} />
+      <Submit label={application ? t('Save changes') : t('Add application')} />
     </FormTag>
   )
 }
@@ -60,27 +62,32 @@ export const serviceApplicationsPage = page({
   async show({ ctx, input, view }) {
     const { items, total } = await listApplications(ctx, { page: input.page, per_page: PER_PAGE })
     return {
-      title: 'Applications',
+      title: t('Applications'),
       body: (
-        <AdminLayout view={view} at={AT} title="Applications">
-          <p>Programs that sign people in through this service, and belong to the service and not to one of its users.</p>
-          <Rows empty="There are no applications of the service.">
+        <AdminLayout view={view} at={AT} title={t('Applications')}>
+          <p>{t('Programs that sign people in through this service, and belong to the service and not to one of its users.')}</p>
+          <Rows empty={t('There are no applications of the service.')}>
             {items.map(({ id, name, scopes, trusted, created_at }) => (
-              <Row key={id} actions={<ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}>
+              <Row
+                key={id}
+                actions={<ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label={t('Remove')} what={name} class="danger" />}
+              >
                 <span>
                   <a href={`${view.links.prefix}${AT}/${id}`}>
                     <strong>{name}</strong>
                   </a>{' '}
-                  {trusted && <Badge kind="success">trusted</Badge>}
+                  {trusted && <Badge kind="success">{t('trusted')}</Badge>}
                 </span>
                 <span class="dim">
-                  {scopes.join(', ')} · since <Time at={created_at} />
+                  {scopes.join(', ')}
+                  {' · '}
+                  <Phrase text="since {time}" time={<Time at={created_at} />} />
                 </span>
               </Row>
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          <h2>New application</h2>
+          <h2>{t('New application')}</h2>
           <ApplicationForm view={view} />
         </AdminLayout>
       ),
@@ -101,8 +108,8 @@ export const serviceApplicationPage = page({
       body: (
         <AdminLayout view={view} at={AT} title={application.name}>
           <ClientId uid={application.uid} />
-          <ActionButton view={view} action={`${AT}/${application.id}/renew_secret`} method="PUT" label="Make a new secret" />
-          <h2>Change it</h2>
+          <ActionButton view={view} action={`${AT}/${application.id}/renew_secret`} method="PUT" label={t('Make a new secret')} />
+          <h2>{t('Change it')}</h2>
           <ApplicationForm view={view} application={application} />
         </AdminLayout>
       ),
@@ -114,10 +121,10 @@ const secretPage = (view: PageView, { id, name, uid }: Pick<Application, 'id' | 
   title: name,
   headers: { 'cache-control': 'no-store' },
   body: (
-    <AdminLayout view={view} at={AT} title={`Application “${name}”`}>
+    <AdminLayout view={view} at={AT} title={t('Application “{name}”', { name })}>
       <Credentials uid={uid} secret={secret} />
       <p>
-        <a href={`${view.links.prefix}${AT}/${id}`}>The application</a>
+        <a href={`${view.links.prefix}${AT}/${id}`}>{t('The application')}</a>
       </p>
     </AdminLayout>
   ),
@@ -147,7 +154,7 @@ export const serviceApplicationChange = form({
   async submit({ ctx, input }) {
     const application = await getApplication(ctx, input.application_id, null)
     await updateApplication(ctx, application, serviceAttributes(input.doorkeeper_application))
-    return new Redirect(`${AT}/${application.id}`, { notice: 'Application updated.' })
+    return new Redirect(`${AT}/${application.id}`, { notice: t('Application updated.') })
   },
 })
 
@@ -169,6 +176,6 @@ export const serviceApplicationRemoval = form({
   input: z.object(byId),
   async submit({ ctx, input }) {
     const { name } = await removeApplication(ctx, input.application_id, null)
-    return new Redirect(AT, { notice: `The application “${name}” is removed.` })
+    return new Redirect(AT, { notice: t('The application “{name}” is removed.', { name }) })
   },
 })

@@ -6,6 +6,8 @@ import { type AuditEvent, type AuditFilter, type AuditPlace, auditEventsBefore, 
 import { Options } from '../../components/form.js'
 import { Badge, Table } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { Download, type PageView, page } from '../../page.js'
@@ -71,8 +73,17 @@ function Entry({ view, event }: { view: PageView; event: AuditEvent }) {
         <span class="dim">{event.created_at.toISOString().slice(11, 19)}</span>
       </td>
       <td>
-        {event.actor === null ? <span class="dim">the service</span> : <a href={view.links.prefix + adminUserPath(event.actor)}>{event.actor}</a>}
-        {event.sudoer && <span class="dim"> by {event.sudoer}</span>}
+        {event.actor === null ? (
+          <span class="dim">{t('the service')}</span>
+        ) : (
+          <a href={view.links.prefix + adminUserPath(event.actor)}>{event.actor}</a>
+        )}
+        {event.sudoer && (
+          <span class="dim">
+            {' '}
+            <Phrase text="by {sudoer}" sudoer={event.sudoer} />
+          </span>
+        )}
         {event.address && (
           <>
             {' '}
@@ -99,7 +110,7 @@ function FilterForm({ view, input }: { view: PageView; input: Given }) {
         type={type}
         value={input[name] ?? ''}
         spellcheck={false}
-        placeholder={name === 'action' ? 'user blocked' : undefined}
+        placeholder={name === 'action' ? t('user blocked') : undefined}
       />
     </div>
   )
@@ -107,23 +118,23 @@ function FilterForm({ view, input }: { view: PageView; input: Given }) {
     <search>
       <form method="get" action={view.links.prefix + AT}>
         <div class="filter-fields">
-          {field('actor', 'Username', 'text')}
-          {field('action', 'Action', 'text')}
+          {field('actor', t('Username'), 'text')}
+          {field('action', t('Action'), 'text')}
           <div class="field">
-            <label for="entity_type">About a</label>
+            <label for="entity_type">{t('About a')}</label>
             <select id="entity_type" name="entity_type">
-              <option value="">Anything</option>
+              <option value="">{t('Anything')}</option>
               <Options
                 choices={SHOWN_ENTITY_TYPES.map((value) => ({ value, label: value.replace(/(?!^)([A-Z])/g, ' $1') }))}
                 chosen={input.entity_type}
               />
             </select>
           </div>
-          {field('from', 'From', 'date')}
-          {field('to', 'To', 'date')}
+          {field('from', t('From'), 'date')}
+          {field('to', t('To'), 'date')}
         </div>
         <div class="toolbar">
-          <button type="submit">Filter</button>
+          <button type="submit">{t('Filter')}</button>
         </div>
       </form>
     </search>
@@ -144,35 +155,35 @@ export const auditLogPage = page({
         ...more,
       })
     return {
-      title: 'Audit log',
+      title: t('Audit log'),
       body: (
-        <AdminLayout view={view} at={AT} title="Audit log">
+        <AdminLayout view={view} at={AT} title={t('Audit log')}>
           <FilterForm view={view} input={input} />
           {shown.length === 0 ? (
-            <p class="empty">There are no such entries.</p>
+            <p class="empty">{t('There are no such entries.')}</p>
           ) : (
-            <Table columns={['When (UTC)', 'Who', 'What']} class="values audit">
+            <Table columns={[t('When (UTC)'), t('Who'), t('What')]} class="values audit">
               {shown.map((event) => (
                 <Entry key={event.id} view={view} event={event} />
               ))}
             </Table>
           )}
-          <nav class="pager" aria-label="Pages">
-            {before && <a href={`${view.links.prefix}${AT}?${query({})}`}>Newest</a>}
+          <nav class="pager" aria-label={t('Pages')}>
+            {before && <a href={`${view.links.prefix}${AT}?${query({})}`}>{t('Newest')}</a>}
             {events.length > PER_PAGE && last && (
               <a href={`${view.links.prefix}${AT}?${query({ before: placeText(last) })}`} rel="next">
-                Older
+                {t('Older')}
               </a>
             )}
           </nav>
           <p class="toolbar">
             <a class="button" href={`${view.links.prefix}${AT}/export?${query({ format: 'csv' })}`}>
-              Save as CSV
+              {t('Save as CSV')}
             </a>
             <a class="button" href={`${view.links.prefix}${AT}/export?${query({ format: 'jsonl' })}`}>
-              Save as JSON lines
+              {t('Save as JSON lines')}
             </a>
-            <span class="dim">At most the newest 100 000 of these entries; choose days for others.</span>
+            <span class="dim">{t('At most the newest 100 000 of these entries; choose days for others.')}</span>
           </p>
         </AdminLayout>
       ),

@@ -14,6 +14,8 @@ import {
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { localPath } from '../../local-path.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -32,40 +34,42 @@ const MessageForm = ({ view, message }: { view: PageView; message?: BroadcastMes
   return (
     <FormTag view={view} action={message ? `${AT}/${message.id}` : AT} method={message ? 'PUT' : 'POST'} once={!message}>
       <FormFaults view={view} />
-      <TextField {...f.message} label="Message" value={message?.message} rows={3} />
+      <TextField {...f.message} label={t('Message')} value={message?.message} rows={3} />
       <div class="columns">
         <Field
           {...f.starts_at}
           required
-          label="From"
+          label={t('From')}
           value={momentText(message?.starts_at ?? view.now)}
-          hint="Day and time in UTC, as 2026-11-25 14:30."
+          hint={t('Day and time in UTC, as 2026-11-25 14:30.')}
         />
         <Field
           {...f.ends_at}
           required
-          label="Until"
+          label={t('Until')}
           value={momentText(message?.ends_at ?? new Date(view.now.getTime() + HOUR_MS))}
-          hint="Day and time in UTC."
+          hint={t('Day and time in UTC.')}
         />
       </div>
       <Field
         {...f.target_path}
-        label="Only on pages at"
+        label={t('Only on pages at')}
         value={message?.target_path}
         hint={
-          <>
-            A path such as <code>/team/*</code>, in which <code>*</code> is any text. Empty: on all pages.
-          </>
+          <Phrase
+            text="A path such as {code}, in which {code2} is any text. Empty: on all pages."
+            code={<code>/team/*</code>}
+            code2={<code>*</code>}
+          />
         }
       />
       <Checkbox
         {...f.dismissable}
-        label="Can be dismissed"
-        hint="Then it is no longer shown in the browser in which it was dismissed."
+        label={t('Can be dismissed')}
+        hint={t('Then it is no longer shown in the browser in which it was dismissed.')}
         checked={message?.dismissable ?? true}
       />
-      <Submit label={message ? 'Save changes' : 'Add message'} />
+      <Submit label={message ? t('Save changes') : t('Add message')} />
     </FormTag>
   )
 }
@@ -77,25 +81,25 @@ export const broadcastsPage = page({
   async show({ ctx, input, view }) {
     const { items, total } = await listMessages(ctx, { page: input.page, per_page: PER_PAGE })
     return {
-      title: 'Messages',
+      title: t('Messages'),
       body: (
-        <AdminLayout view={view} at={AT} title="Messages">
-          <p>A message is shown at the top of all pages, to everybody, also to those who are not signed in.</p>
-          <Rows empty="There are no messages.">
+        <AdminLayout view={view} at={AT} title={t('Messages')}>
+          <p>{t('A message is shown at the top of all pages, to everybody, also to those who are not signed in.')}</p>
+          <Rows empty={t('There are no messages.')}>
             {items.map((message) => (
               <Row
                 key={message.id}
                 actions={
                   <>
-                    <a class="button" href={`${view.links.prefix}${AT}/${message.id}/edit`} aria-label={`Edit message ${message.id}`}>
-                      Edit
+                    <a class="button" href={`${view.links.prefix}${AT}/${message.id}/edit`} aria-label={t('Edit message {id}', { id: message.id })}>
+                      {t('Edit')}
                     </a>
                     <ActionButton
                       view={view}
                       action={`${AT}/${message.id}`}
                       method="DELETE"
-                      label="Remove"
-                      what={`message ${message.id}`}
+                      label={t('Remove')}
+                      what={t('message {id}', { id: message.id })}
                       class="danger"
                     />
                   </>
@@ -104,22 +108,22 @@ export const broadcastsPage = page({
                 <span>
                   {message.message}{' '}
                   {isActive(message, view.now) ? (
-                    <Badge kind="success">shown</Badge>
+                    <Badge kind="success">{t('shown')}</Badge>
                   ) : message.starts_at > view.now ? (
-                    <Badge kind="waiting">later</Badge>
+                    <Badge kind="waiting">{t('later')}</Badge>
                   ) : (
-                    <Badge>over</Badge>
+                    <Badge>{t('over')}</Badge>
                   )}
                 </span>
                 <span class="dim">
-                  {momentText(message.starts_at)} to {momentText(message.ends_at)} UTC
-                  {message.target_path && `, at ${message.target_path}`}
+                  <Phrase text="{moment} to {moment2} UTC" moment={momentText(message.starts_at)} moment2={momentText(message.ends_at)} />
+                  {message.target_path && t(', at {targetPath}', { targetPath: message.target_path })}
                 </span>
               </Row>
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          <h2>New message</h2>
+          <h2>{t('New message')}</h2>
           <MessageForm view={view} />
         </AdminLayout>
       ),
@@ -136,9 +140,9 @@ export const editBroadcastPage = page({
   async show({ ctx, input, view }) {
     const message = await getMessage(ctx, input.id)
     return {
-      title: 'Edit message',
+      title: t('Edit message'),
       body: (
-        <AdminLayout view={view} at={AT} title="Edit message">
+        <AdminLayout view={view} at={AT} title={t('Edit message')}>
           <MessageForm view={view} message={message} />
         </AdminLayout>
       ),
@@ -163,7 +167,7 @@ export const broadcastForm = form({
   on: broadcastsPage,
   async submit({ ctx, input }) {
     await createMessage(ctx, input.broadcast_message)
-    return new Redirect(AT, { notice: 'Message added.' })
+    return new Redirect(AT, { notice: t('Message added.') })
   },
 })
 
@@ -175,7 +179,7 @@ export const broadcastChange = form({
   on: editBroadcastPage,
   async submit({ ctx, input }) {
     await updateMessage(ctx, input.id, input.broadcast_message)
-    return new Redirect(AT, { notice: 'Message updated.' })
+    return new Redirect(AT, { notice: t('Message updated.') })
   },
 })
 
@@ -186,7 +190,7 @@ export const broadcastRemoval = form({
   input: z.object(byId),
   async submit({ ctx, input }) {
     await removeMessage(ctx, input.id)
-    return new Redirect(AT, { notice: 'Message removed.' })
+    return new Redirect(AT, { notice: t('Message removed.') })
   },
 })
 

@@ -5,6 +5,7 @@ import { featureState, INSTANCE_FEATURES, isInstanceFeature } from '../../../rul
 import { type Feature, listFeatures, removeFeature, setFeature } from '../../../services/core/instance-features.js'
 import { ActionButton } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
+import { said, t } from '../../language/language.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 
@@ -13,11 +14,11 @@ const AT = '/admin/features'
 /** For whom a feature is on, where it is for some. */
 function gatesText({ actors, percentage_of_actors: some, percentage_of_time: now }: Feature): string {
   const parts = [
-    ...(actors.length > 0 ? [`for ${actors.join(', ')}`] : []),
-    ...(some > 0 ? [`for ${some} % of users, projects and groups`] : []),
-    ...(now > 0 ? [`${now} % of the time`] : []),
+    ...(actors.length > 0 ? [t('for {names}', { names: actors.join(', ') })] : []),
+    ...(some > 0 ? [t('for {some} % of users, projects and groups', { some })] : []),
+    ...(now > 0 ? [t('{now} % of the time', { now })] : []),
   ]
-  return `On ${parts.join(', ')}.`
+  return t('On {parts}.', { parts: parts.join(', ') })
 }
 
 function FeatureRow({ view, name, switched }: { view: PageView; name: string; switched: Feature | undefined }) {
@@ -28,16 +29,16 @@ function FeatureRow({ view, name, switched }: { view: PageView; name: string; sw
       actions={
         <>
           {isInstanceFeature(name) && (
-            <ActionButton {...act} label={state === 'on' ? 'Switch off' : 'Switch on'} fields={{ value: String(state !== 'on') }} />
+            <ActionButton {...act} label={state === 'on' ? t('Switch off') : t('Switch on')} fields={{ value: String(state !== 'on') }} />
           )}
-          {switched && <ActionButton {...act} method="DELETE" label="Reset" />}
+          {switched && <ActionButton {...act} method="DELETE" label={t('Reset')} />}
         </>
       }
     >
       <span class="wrap">
-        <strong>{name}</strong> <Badge kind={state === 'on' ? 'success' : 'outline'}>{state}</Badge>
+        <strong>{name}</strong> <Badge kind={state === 'on' ? 'success' : 'outline'}>{said(state)}</Badge>
       </span>
-      <span class="dim wrap">{isInstanceFeature(name) ? INSTANCE_FEATURES[name] : 'No feature of this service: nothing depends on it.'}</span>
+      <span class="dim wrap">{isInstanceFeature(name) ? INSTANCE_FEATURES[name] : t('No feature of this service: nothing depends on it.')}</span>
       {switched && state === 'conditional' && <span class="dim wrap">{gatesText(switched)}</span>}
     </Row>
   )
@@ -51,11 +52,11 @@ export const featuresPage = page({
     const switched = new Map((await listFeatures(ctx)).map((feature) => [feature.name, feature]))
     const names = [...Object.keys(INSTANCE_FEATURES), ...[...switched.keys()].filter((name) => !isInstanceFeature(name))]
     return {
-      title: 'Features',
+      title: t('Features'),
       body: (
-        <AdminLayout view={view} at={AT} title="Features">
-          <p>What can be switched off while it troubles the service. The API switches them for single users, projects and groups, too.</p>
-          <Rows empty="There are none.">
+        <AdminLayout view={view} at={AT} title={t('Features')}>
+          <p>{t('What can be switched off while it troubles the service. The API switches them for single users, projects and groups, too.')}</p>
+          <Rows empty={t('There are none.')}>
             {names.map((name) => (
               <FeatureRow key={name} view={view} name={name} switched={switched.get(name)} />
             ))}
@@ -72,7 +73,7 @@ export const featureSwitch = form({
   input: z.object({ name: str(), value: bool() }),
   async submit({ ctx, input: { name, value } }) {
     await setFeature(ctx, name, { value, key: 'percentage_of_time', actors: [] })
-    return new Redirect(AT, { notice: `${name} is ${value ? 'on' : 'off'}.` })
+    return new Redirect(AT, { notice: value ? t('{name} is on.', { name }) : t('{name} is off.', { name }) })
   },
 })
 
@@ -83,6 +84,6 @@ export const featureReset = form({
   input: z.object({ name: str() }),
   async submit({ ctx, input: { name } }) {
     await removeFeature(ctx, name)
-    return new Redirect(AT, { notice: `${name} is as it was at first.` })
+    return new Redirect(AT, { notice: t('{name} is as it was at first.', { name }) })
   },
 })

@@ -11,6 +11,8 @@ import { Facts, sizeText } from '../../components/facts.js'
 import { FormFaults } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -34,10 +36,10 @@ export const adminGroupsPage = page({
   }),
   async show({ ctx, caller, input, view }) {
     const framed = (content: ComponentChildren) => ({
-      title: 'Groups',
+      title: t('Groups'),
       body: (
-        <AdminLayout view={view} at={AT} title="Groups">
-          <ListTabs view={view} at={AT} current={input.filter} tabs={{ all: 'All', deleted: 'Deleted' }} />
+        <AdminLayout view={view} at={AT} title={t('Groups')}>
+          <ListTabs view={view} at={AT} current={input.filter} tabs={{ all: t('All'), deleted: t('Deleted') }} />
           {content}
         </AdminLayout>
       ),
@@ -62,11 +64,11 @@ export const adminGroupsPage = page({
           filter={input.filter}
           orders={SORTS}
           name="name"
-          label="Name or path"
+          label={t('Name or path')}
           value={input.name}
           order={input.sort}
         />
-        <Rows empty={input.name ? 'No group has this in its name or path.' : 'There are no groups.'}>
+        <Rows empty={input.name ? t('No group has this in its name or path.') : t('There are no groups.')}>
           {items.map((group) => {
             const own = statistics?.get(group.id)
             return (
@@ -76,8 +78,9 @@ export const adminGroupsPage = page({
                   <span class="dim">
                     {sizeText(
                       (own?.repository_size ?? 0) + (own?.lfs_objects_size ?? 0) + (own?.job_artifacts_size ?? 0) + (own?.packages_size ?? 0),
-                    )}{' '}
-                    · since <Time at={group.created_at} />
+                    )}
+                    {' · '}
+                    <Phrase text="since {time}" time={<Time at={group.created_at} />} />
                   </span>
                 }
               >
@@ -114,17 +117,17 @@ export const adminGroupPage = page({
           <FormFaults view={view} />
           <Facts
             facts={[
-              ['Id', String(group.id)],
-              ['Path', <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}`}>{group.full_path}</a>],
-              ['Visibility', visibilityName(group.visibility)],
-              ['Repositories', sizeText(own?.repository_size ?? 0)],
-              ['Git LFS', sizeText(own?.lfs_objects_size ?? 0)],
-              ['Artifacts', sizeText(own?.job_artifacts_size ?? 0)],
-              ['Packages', sizeText(own?.packages_size ?? 0)],
-              ['Created', <Time at={group.created_at} />],
+              [t('Id'), String(group.id)],
+              [t('Path'), <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}`}>{group.full_path}</a>],
+              [t('Visibility'), visibilityName(group.visibility)],
+              [t('Repositories'), sizeText(own?.repository_size ?? 0)],
+              [t('Git LFS'), sizeText(own?.lfs_objects_size ?? 0)],
+              [t('Artifacts'), sizeText(own?.job_artifacts_size ?? 0)],
+              [t('Packages'), sizeText(own?.packages_size ?? 0)],
+              [t('Created'), <Time at={group.created_at} />],
             ]}
           />
-          <p class="dim">Sizes are those of the projects directly in the group.</p>
+          <p class="dim">{t('Sizes are those of the projects directly in the group.')}</p>
           <DeletionForm view={view} at={`${AT}/${group.id}`} path={group.full_path} kind="group" waits={group.marked_for_deletion_at !== null} />
         </AdminLayout>
       ),
@@ -143,7 +146,9 @@ export const groupRemoval = form({
     const { full_path } = subject.group
     if (input.confirm.trim() !== full_path) throw invalidRecord({ confirm: ['is not the path'] })
     await deleteGroup(ctx, subject, { permanently_remove: input.at_once !== undefined })
-    return new Redirect(AT, { notice: `${full_path} is ${input.at_once === undefined ? 'deleted' : 'removed'}.` })
+    return new Redirect(AT, {
+      notice: input.at_once === undefined ? t('{path} is deleted.', { path: full_path }) : t('{path} is removed.', { path: full_path }),
+    })
   },
 })
 
@@ -155,6 +160,6 @@ export const groupRestoration = form({
   on: adminGroupsPage,
   async submit({ ctx, input }) {
     await restoreGroup(ctx, input.group_id)
-    return new Redirect(`${AT}/${input.group_id}`, { notice: 'Group restored.' })
+    return new Redirect(`${AT}/${input.group_id}`, { notice: t('Group restored.') })
   },
 })

@@ -5,6 +5,8 @@ import { type HeldRecord, listHeldTexts, releaseText, removeText } from '../../.
 import { ActionButton } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -12,11 +14,22 @@ import { adminUserPath } from './user-fields.js'
 
 const AT = '/admin/held_texts'
 const PER_PAGE = 20
-const WHAT = { Issue: 'an issue', MergeRequest: 'a merge request', Snippet: 'a snippet', Commit: 'a commit' }
+const commentTexts = () => ({
+  Issue: t('Comment on an issue'),
+  MergeRequest: t('Comment on a merge request'),
+  Snippet: t('Comment on a snippet'),
+  Commit: t('Comment on a commit'),
+})
+
+const whatTexts = (username: string) => ({
+  note: t('the note of {username}', { username }),
+  issue: t('the issue of {username}', { username }),
+  snippet: t('the snippet of {username}', { username }),
+})
 
 function titleOf({ kind, noteable_type, project }: HeldRecord): string {
-  const what = kind === 'note' ? `Comment on ${WHAT[noteable_type ?? 'Issue']}` : kind === 'issue' ? 'Issue' : 'Snippet'
-  return project === null ? what : `${what} in`
+  const what = kind === 'note' ? commentTexts()[noteable_type ?? 'Issue'] : kind === 'issue' ? t('Issue') : t('Snippet')
+  return project === null ? what : t('{text} in', { text: what })
 }
 
 /** Characters of a text that are shown before it is unfolded, if it has as many again. */
@@ -31,7 +44,7 @@ function HeldWords({ text, cut }: Pick<HeldRecord, 'text' | 'cut'>) {
       <p class="plain-text">{long ? `${points.slice(0, MAX_UNFOLDED).join('')}…` : whole}</p>
       {long && (
         <details class="picks">
-          <summary>{cut ? 'More of it' : 'All of it'}</summary>
+          <summary>{cut ? t('More of it') : t('All of it')}</summary>
           <p class="plain-text">{whole}</p>
         </details>
       )}
@@ -48,24 +61,25 @@ export const heldTextsPage = page({
     const { items, total } = await listHeldTexts(ctx, { page: input.page, per_page: PER_PAGE })
     const { prefix } = view.links
     return {
-      title: 'Held texts',
+      title: t('Held texts'),
       body: (
-        <AdminLayout view={view} at={AT} title="Held texts">
+        <AdminLayout view={view} at={AT} title={t('Held texts')}>
           <p class="dim">
-            The spam filter has marked these texts of new users, and only administrators see them. What is no spam is published as its author wrote
-            it; the filter learns from both.
+            {t(
+              'The spam filter has marked these texts of new users, and only administrators see them. What is no spam is published as its author wrote it; the filter learns from both.',
+            )}
           </p>
-          <Rows empty="No text is held.">
+          <Rows empty={t('No text is held.')}>
             {items.map((record) => {
               const { id, kind, text, cut, created_at, author, project } = record
-              const what = `the ${kind} of ${author.username}`
+              const what = whatTexts(author.username)[kind]
               return (
                 <Row
                   key={id}
                   actions={
                     <>
-                      <ActionButton view={view} action={`${AT}/${id}/release`} label="Not spam" what={what} />
-                      <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Spam" what={what} class="danger" />
+                      <ActionButton view={view} action={`${AT}/${id}/release`} label={t('Not spam')} what={what} />
+                      <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label={t('Spam')} what={what} class="danger" />
                     </>
                   }
                 >
@@ -74,8 +88,12 @@ export const heldTextsPage = page({
                   </span>
                   <HeldWords text={text} cut={cut} />
                   <span class="dim within">
-                    By <a href={prefix + adminUserPath(author.username)}>{author.name}</a>, <Time at={created_at} />; the account was made{' '}
-                    <Time at={author.created_at} />
+                    <Phrase
+                      text="By {link}, {time}; the account was made {time2}"
+                      link={<a href={prefix + adminUserPath(author.username)}>{author.name}</a>}
+                      time={<Time at={created_at} />}
+                      time2={<Time at={author.created_at} />}
+                    />
                   </span>
                 </Row>
               )
@@ -94,7 +112,7 @@ export const heldTextRelease = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await releaseText(ctx, input.id)
-    return new Redirect(AT, { notice: 'Text published.' })
+    return new Redirect(AT, { notice: t('Text published.') })
   },
 })
 
@@ -105,6 +123,6 @@ export const heldTextRemoval = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await removeText(ctx, input.id)
-    return new Redirect(AT, { notice: 'Text removed.' })
+    return new Redirect(AT, { notice: t('Text removed.') })
   },
 })

@@ -10,6 +10,8 @@ import { HookState, Outcome } from '../../components/hooks/hook-state.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 
@@ -18,40 +20,41 @@ const PER_PAGE = 50
 const SYSTEM: HookSource = { kind: 'system', id: 0, name: 'system hooks' }
 
 /** The events that a system hook chooses; those of users, groups and projects come in any case. */
-const EVENTS = [
-  ['push', 'push_events', 'Pushes of branches'],
-  ['tag_push', 'tag_push_events', 'Pushes of tags'],
-  ['merge_requests', 'merge_requests_events', 'Merge requests'],
-  ['repository_update', 'repository_update_events', 'Changes of a repository, each once'],
-] as const
+const eventsTexts = () =>
+  [
+    ['push', 'push_events', t('Pushes of branches')],
+    ['tag_push', 'tag_push_events', t('Pushes of tags')],
+    ['merge_requests', 'merge_requests_events', t('Merge requests')],
+    ['repository_update', 'repository_update_events', t('Changes of a repository, each once')],
+  ] as const
 
 const HookForm = ({ view, hook }: { view: PageView; hook?: Hook }) => {
   const f = fieldsOf(view, given).hook
   return (
     <FormTag view={view} action={hook ? `${AT}/${hook.id}` : AT} method={hook ? 'PUT' : 'POST'} once={!hook}>
       <FormFaults view={view} />
-      <Field {...f.url} label="URL" type="url" value={hook?.url} hint="It gets a POST with JSON for each event." />
-      <Field {...f.name} label="Name" value={hook?.name} />
+      <Field {...f.url} label={t('URL')} type="url" value={hook?.url} hint={t('It gets a POST with JSON for each event.')} />
+      <Field {...f.name} label={t('Name')} value={hook?.name} />
       <Field
         {...f.token}
-        label="Secret token"
+        label={t('Secret token')}
         type="password"
         autocomplete="new-password"
         hint={
           hook?.sealed_token
-            ? 'One is set; leave this empty to keep it, unless you change the URL.'
-            : 'Sent with each delivery, so that the receiver knows us.'
+            ? t('One is set; leave this empty to keep it, unless you change the URL.')
+            : t('Sent with each delivery, so that the receiver knows us.')
         }
       />
       <fieldset>
-        <legend>Events</legend>
-        <p class="hint">Changes of users, groups, projects, keys and members are sent in any case.</p>
-        {EVENTS.map(([event, name, label]) => (
+        <legend>{t('Events')}</legend>
+        <p class="hint">{t('Changes of users, groups, projects, keys and members are sent in any case.')}</p>
+        {eventsTexts().map(([event, name, label]) => (
           <Checkbox key={name} {...f[name]} label={label} checked={hook ? hook.events.includes(event) : event === 'repository_update'} />
         ))}
       </fieldset>
-      <Checkbox {...f.enable_ssl_verification} label="Check the certificate of the receiver" checked={hook?.enable_ssl_verification ?? true} />
-      <Submit label={hook ? 'Save changes' : 'Add hook'} />
+      <Checkbox {...f.enable_ssl_verification} label={t('Check the certificate of the receiver')} checked={hook?.enable_ssl_verification ?? true} />
+      <Submit label={hook ? t('Save changes') : t('Add hook')} />
     </FormTag>
   )
 }
@@ -63,18 +66,18 @@ export const hooksPage = page({
   async show({ ctx, input, view }) {
     const { items, total } = await listHooks(ctx, SYSTEM, { page: input.page, per_page: PER_PAGE })
     return {
-      title: 'System hooks',
+      title: t('System hooks'),
       body: (
-        <AdminLayout view={view} at={AT} title="System hooks">
-          <p>A system hook tells another program what happens in the whole service.</p>
-          <Rows empty="There are no system hooks.">
+        <AdminLayout view={view} at={AT} title={t('System hooks')}>
+          <p>{t('A system hook tells another program what happens in the whole service.')}</p>
+          <Rows empty={t('There are no system hooks.')}>
             {items.map((hook) => (
               <Row
                 key={hook.id}
                 actions={
                   <>
-                    <ActionButton view={view} action={`${AT}/${hook.id}/test`} label="Test" what={hook.url} />
-                    <ActionButton view={view} action={`${AT}/${hook.id}`} method="DELETE" label="Remove" what={hook.url} class="danger" />
+                    <ActionButton view={view} action={`${AT}/${hook.id}/test`} label={t('Test')} what={hook.url} />
+                    <ActionButton view={view} action={`${AT}/${hook.id}`} method="DELETE" label={t('Remove')} what={hook.url} class="danger" />
                   </>
                 }
               >
@@ -86,7 +89,8 @@ export const hooksPage = page({
                 </span>
                 {hook.name && <span class="dim wrap">{hook.url}</span>}
                 <span class="dim">
-                  {EVENTS.filter(([event]) => hook.events.includes(event))
+                  {eventsTexts()
+                    .filter(([event]) => hook.events.includes(event))
                     .map(([, , label]) => label)
                     .join(', ')}
                 </span>
@@ -94,7 +98,7 @@ export const hooksPage = page({
             ))}
           </Rows>
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
-          <h2>New system hook</h2>
+          <h2>{t('New system hook')}</h2>
           <HookForm view={view} />
         </AdminLayout>
       ),
@@ -112,12 +116,12 @@ export const hookPage = page({
     const hook = await getHook(ctx, SYSTEM, input.hook_id)
     const { items, total } = await listAttempts(ctx, hook, { page: input.page, per_page: 20 })
     return {
-      title: 'System hook',
+      title: t('System hook'),
       body: (
-        <AdminLayout view={view} at={AT} title="System hook">
+        <AdminLayout view={view} at={AT} title={t('System hook')}>
           <HookForm view={view} hook={hook} />
-          <h2>Deliveries of the last days</h2>
-          <Rows empty="Nothing was delivered yet.">
+          <h2>{t('Deliveries of the last days')}</h2>
+          <Rows empty={t('Nothing was delivered yet.')}>
             {items.map(({ attempt, delivery }) => (
               <Row
                 key={attempt.id}
@@ -125,8 +129,8 @@ export const hookPage = page({
                   <ActionButton
                     view={view}
                     action={`${AT}/${hook.id}/hook_logs/${attempt.id}/retry`}
-                    label="Send again"
-                    what={`delivery ${attempt.id}`}
+                    label={t('Send again')}
+                    what={t('delivery {id}', { id: attempt.id })}
                   />
                 }
               >
@@ -135,7 +139,7 @@ export const hookPage = page({
                 </span>
                 {attempt.fault && <span class="fault">{attempt.fault}</span>}
                 <span class="dim">
-                  <Time at={attempt.created_at} />, {attempt.duration} ms
+                  <Phrase text="{time}, {duration} ms" time={<Time at={attempt.created_at} />} duration={attempt.duration} />
                 </span>
               </Row>
             ))}
@@ -167,7 +171,7 @@ const attributesOf = ({ url, name, token, enable_ssl_verification, ...events }: 
   name: name.trim() || null,
   ...(token && { token }),
   enable_ssl_verification,
-  events: Object.fromEntries(EVENTS.map(([event, field]) => [event, events[field]])),
+  events: Object.fromEntries(eventsTexts().map(([event, field]) => [event, events[field]])),
 })
 
 export const hookForm = form({
@@ -177,7 +181,7 @@ export const hookForm = form({
   on: hooksPage,
   async submit({ ctx, input }) {
     await createHook(ctx, SYSTEM, attributesOf(input.hook))
-    return new Redirect(AT, { notice: 'Hook added.' })
+    return new Redirect(AT, { notice: t('Hook added.') })
   },
 })
 
@@ -189,7 +193,7 @@ export const hookChange = form({
   on: hookPage,
   async submit({ ctx, input }) {
     await updateHook(ctx, SYSTEM, input.hook_id, attributesOf(input.hook))
-    return new Redirect(AT, { notice: 'Hook updated.' })
+    return new Redirect(AT, { notice: t('Hook updated.') })
   },
 })
 
@@ -200,7 +204,7 @@ export const hookRemoval = form({
   input: z.object(byId),
   async submit({ ctx, input }) {
     await deleteHook(ctx, SYSTEM, input.hook_id)
-    return new Redirect(AT, { notice: 'Hook removed.' })
+    return new Redirect(AT, { notice: t('Hook removed.') })
   },
 })
 
@@ -211,7 +215,7 @@ export const hookTest = form({
   on: hooksPage,
   async submit({ ctx, input }) {
     await testSystemHook(ctx, await getHook(ctx, SYSTEM, input.hook_id))
-    return new Redirect(AT, { notice: 'A sample is delivered.' })
+    return new Redirect(AT, { notice: t('A sample is delivered.') })
   },
 })
 
@@ -222,6 +226,6 @@ export const hookResend = form({
   on: hookPage,
   async submit({ ctx, input }) {
     const { attempt } = await resend(ctx, await getHook(ctx, SYSTEM, input.hook_id), input.attempt_id)
-    return new Redirect(`${AT}/${input.hook_id}/edit`, { notice: `It is sent again; the receiver answered ${attempt.status}.` })
+    return new Redirect(`${AT}/${input.hook_id}/edit`, { notice: t('It is sent again; the receiver answered {status}.', { status: attempt.status }) })
   },
 })

@@ -3,6 +3,7 @@ import { adminPage, signedIn } from '../../../access/rules.js'
 import { notFound } from '../../../failures.js'
 import { str } from '../../../http/params.js'
 import { startImpersonation, stopImpersonation } from '../../../services/identity/sign-in/sessions.js'
+import { t } from '../../language/language.js'
 import { form, Redirect } from '../../page.js'
 import { accountOf, adminUserPage } from './user.js'
 import { adminUserPath } from './user-fields.js'
@@ -30,6 +31,6 @@ export const impersonationEnd = form({
     if (!session?.impersonator) throw notFound()
     await stopImpersonation(ctx, session)
     const { username } = session.caller.user
-    return new Redirect(adminUserPath(username), { notice: `You no longer act as ${username}.` })
+    return new Redirect(adminUserPath(username), { notice: t('You no longer act as {username}.', { username }) })
   },
 })

@@ -7,6 +7,8 @@ import { numberText } from '../../components/facts.js'
 import { ActionButton } from '../../components/form.js'
 import { Row, Rows, Table } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -22,46 +24,53 @@ export const jobsPage = page({
     const { kinds, failed } = await loadJobQueue(ctx)
     const all = kinds.reduce((sum, kind) => sum + kind.failed, 0)
     return {
-      title: 'Jobs',
+      title: t('Jobs'),
       body: (
-        <AdminLayout view={view} at={AT} title="Jobs">
-          <h2>Failed</h2>
-          <p>These have failed for good, and run again only if you say so.</p>
-          <Rows empty="No job has failed.">
+        <AdminLayout view={view} at={AT} title={t('Jobs')}>
+          <h2>{t('Failed')}</h2>
+          <p>{t('These have failed for good, and run again only if you say so.')}</p>
+          <Rows empty={t('No job has failed.')}>
             {failed.map(({ id, kind, payload, attempts, failed_at, error }) => (
               <Row
                 key={id}
                 actions={
                   <>
-                    <ActionButton view={view} action={`${AT}/${id}/retry`} label="Try again" what={`job ${id}`} />
-                    <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={`job ${id}`} class="danger" />
+                    <ActionButton view={view} action={`${AT}/${id}/retry`} label={t('Try again')} what={t('job {id}', { id })} />
+                    <ActionButton
+                      view={view}
+                      action={`${AT}/${id}`}
+                      method="DELETE"
+                      label={t('Remove')}
+                      what={t('job {id}', { id })}
+                      class="danger"
+                    />
                   </>
                 }
               >
                 <strong>
                   {kind} <span class="dim">#{id}</span>
                 </strong>
-                <span class="fault">{short(error ?? 'No reason is known')}</span>
+                <span class="fault">{short(error ?? t('No reason is known'))}</span>
                 <span class="dim">
                   <code>{short(JSON.stringify(payload))}</code>
                 </span>
                 <span class="dim">
-                  <Time at={new Date(failed_at)} />, after {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+                  <Time at={new Date(failed_at)} />, {plural(attempts, 'after {count} attempt', 'after {count} attempts')}
                 </span>
               </Row>
             ))}
           </Rows>
           {all > failed.length && (
             <p class="dim">
-              Of {numberText(all)} the newest {MAX_FAILED} are shown.
+              <Phrase text="Of {number} the newest {maxfailed} are shown." number={numberText(all)} maxfailed={MAX_FAILED} />
             </p>
           )}
-          {all > 1 && <ActionButton view={view} action={`${AT}/retry`} label="Try all again" />}
-          <h2>Queue</h2>
+          {all > 1 && <ActionButton view={view} action={`${AT}/retry`} label={t('Try all again')} />}
+          <h2>{t('Queue')}</h2>
           {kinds.length === 0 ? (
-            <p class="empty">There is nothing to do.</p>
+            <p class="empty">{t('There is nothing to do.')}</p>
           ) : (
-            <Table columns={['Kind', 'Waiting', 'Later', 'Running', 'Failed', 'Oldest waits']}>
+            <Table columns={[t('Kind'), t('Waiting'), t('Later'), t('Running'), t('Failed'), t('Oldest waits')]}>
               {kinds.map(({ kind, waiting, later, running, failed: set, delay }) => (
                 <tr key={kind}>
                   <th scope="row">{kind}</th>
@@ -88,7 +97,7 @@ export const jobRetry = form({
   input: byId,
   async submit({ ctx, input }) {
     if ((await retryJobs(ctx, input.id)) === 0) throw notFound()
-    return new Redirect(AT, { notice: `Job ${input.id} is tried again.` })
+    return new Redirect(AT, { notice: t('Job {id} is tried again.', { id: input.id }) })
   },
 })
 
@@ -97,7 +106,7 @@ export const jobsRetry = form({
   access: adminPage,
   async submit({ ctx }) {
     const retried = await retryJobs(ctx, null)
-    return new Redirect(AT, { notice: retried === 1 ? 'One job is tried again.' : `${numberText(retried)} jobs are tried again.` })
+    return new Redirect(AT, { notice: plural(retried, 'One job is tried again.', '{count} jobs are tried again.', { count: numberText(retried) }) })
   },
 })
 
@@ -108,6 +117,6 @@ export const jobRemoval = form({
   input: byId,
   async submit({ ctx, input }) {
     if (!(await removeJob(ctx, input.id))) throw notFound()
-    return new Redirect(AT, { notice: `Job ${input.id} is removed.` })
+    return new Redirect(AT, { notice: t('Job {id} is removed.', { id: input.id }) })
   },
 })

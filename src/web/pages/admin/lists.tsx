@@ -3,6 +3,8 @@ import { ActionButton, FormFaults, Options } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText, Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import type { PageView } from '../../page.js'
 
 interface ListFormProps {
@@ -17,30 +19,30 @@ interface ListFormProps {
   filter: string
 }
 
-const ORDERS = {
-  created_desc: 'Newest first',
-  created_asc: 'Oldest first',
-  name_asc: 'By name',
-  path_asc: 'By path',
-  username_asc: 'By username',
-  updated_desc: 'Changed last',
-  last_activity_desc: 'Active last',
-  storage_size_desc: 'Largest first',
-}
-type Order = keyof typeof ORDERS
+const ordersTexts = () => ({
+  created_desc: t('Newest first'),
+  created_asc: t('Oldest first'),
+  name_asc: t('By name'),
+  path_asc: t('By path'),
+  username_asc: t('By username'),
+  updated_desc: t('Changed last'),
+  last_activity_desc: t('Active last'),
+  storage_size_desc: t('Largest first'),
+})
+type Order = keyof ReturnType<typeof ordersTexts>
 
 /** Searches and sorts a list. */
 export const ListForm = ({ view, action, name, label, value, orders, order, filter }: ListFormProps) => (
   <SearchForm action={view.links.prefix + action} label={label} value={value} name={name} hidden={{ filter }}>
-    <select name="sort" aria-label="Order">
-      <Options choices={orders.map((each) => ({ value: each, label: ORDERS[each] }))} chosen={order} />
+    <select name="sort" aria-label={t('Order')}>
+      <Options choices={orders.map((each) => ({ value: each, label: ordersTexts()[each] }))} chosen={order} />
     </select>
   </SearchForm>
 )
 
 /** Lists of one page, told apart by `filter`. */
 export const ListTabs = ({ view, at, current, tabs }: { view: PageView; at: string; current: string; tabs: Record<string, string> }) => (
-  <nav class="tabs" aria-label="Lists">
+  <nav class="tabs" aria-label={t('Lists')}>
     {Object.entries(tabs).map(([name, label]) => (
       <a key={name} href={`${view.links.prefix}${at}?filter=${name}`} {...(name === current && { 'aria-current': 'page' })}>
         {label}
@@ -53,26 +55,30 @@ export const ListTabs = ({ view, at, current, tabs }: { view: PageView; at: stri
 export const DeletedRows = ({ view, at, deleted: { items, more } }: { view: PageView; at: string; deleted: { items: Deleted[]; more: boolean } }) => (
   <>
     <FormFaults view={view} />
-    <Rows empty="Nothing waits for its removal.">
+    <Rows empty={t('Nothing waits for its removal.')}>
       {items.map(({ id, path, deleted_at, due_at }) => (
         <Row
           key={id}
           actions={
             <>
-              <ActionButton view={view} action={`${at}/${id}/restore`} method="PUT" label="Restore" what={path} />
-              <a class="button" href={`${view.links.prefix}${at}/${id}`} aria-label={`Details of ${path}`}>
-                Details
+              <ActionButton view={view} action={`${at}/${id}/restore`} method="PUT" label={t('Restore')} what={path} />
+              <a class="button" href={`${view.links.prefix}${at}/${id}`} aria-label={t('Details of {path}', { path })}>
+                {t('Details')}
               </a>
             </>
           }
         >
           <strong>{path}</strong>
           <span class="dim">
-            Deleted <Time at={deleted_at} />, removed on {dayText(due_at)}
+            <Phrase text="Deleted {time}, removed on {day}" time={<Time at={deleted_at} />} day={dayText(due_at)} />
           </span>
         </Row>
       ))}
     </Rows>
-    {more && <p class="dim">There are more than these {items.length}: restore those by the command line.</p>}
+    {more && (
+      <p class="dim">
+        <Phrase text="There are more than these {count}: restore those by the command line." count={items.length} />
+      </p>
+    )}
   </>
 )

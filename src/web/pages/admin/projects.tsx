@@ -17,6 +17,8 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { projectsOf } from '../../components/projects/project-rows.js'
 import { Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -41,7 +43,9 @@ const ProjectRow = ({ view, record }: { view: PageView; record: ProjectRecord })
   <Row
     actions={
       <span class="dim">
-        {sizeText(bytesOf(record))} in {record.project.storage} · <Time at={record.project.last_activity_at} />
+        <Phrase text="{size} in {storage}" size={sizeText(bytesOf(record))} storage={record.project.storage} />
+        {' · '}
+        <Time at={record.project.last_activity_at} />
       </span>
     }
   >
@@ -50,7 +54,7 @@ const ProjectRow = ({ view, record }: { view: PageView; record: ProjectRecord })
         <span class="dim">{record.namespace.full_path} / </span>
         <strong>{record.project.name}</strong>
       </a>{' '}
-      <Badge>{visibilityName(record.project.visibility)}</Badge> {record.project.archived && <Badge kind="waiting">Archived</Badge>}
+      <Badge>{visibilityName(record.project.visibility)}</Badge> {record.project.archived && <Badge kind="waiting">{t('Archived')}</Badge>}
     </span>
   </Row>
 )
@@ -66,10 +70,10 @@ export const adminProjectsPage = page({
   }),
   async show({ ctx, caller, input, view }) {
     const framed = (content: ComponentChildren) => ({
-      title: 'Projects',
+      title: t('Projects'),
       body: (
-        <AdminLayout view={view} at={AT} title="Projects">
-          <ListTabs view={view} at={AT} current={input.filter} tabs={{ all: 'All', archived: 'Archived', deleted: 'Deleted' }} />
+        <AdminLayout view={view} at={AT} title={t('Projects')}>
+          <ListTabs view={view} at={AT} current={input.filter} tabs={{ all: t('All'), archived: t('Archived'), deleted: t('Deleted') }} />
           {content}
         </AdminLayout>
       ),
@@ -96,11 +100,11 @@ export const adminProjectsPage = page({
           filter={input.filter}
           orders={SORTS}
           name="name"
-          label="Name, path or group"
+          label={t('Name, path or group')}
           value={input.name}
           order={input.sort}
         />
-        <Rows empty={input.name ? 'None of these has this in its name or path.' : 'There are none.'}>
+        <Rows empty={input.name ? t('None of these has this in its name or path.') : t('There are none.')}>
           {records.map((record) => (
             <ProjectRow key={record.project.id} view={view} record={record} />
           ))}
@@ -133,32 +137,32 @@ export const adminProjectPage = page({
           <FormFaults view={view} />
           <Facts
             facts={[
-              ['Id', String(project.id)],
-              ['Path', <a href={`${view.links.prefix}/${inUrl(path)}`}>{path}</a>],
-              ['Visibility', visibilityName(project.visibility)],
-              ['Storage', project.storage],
-              ['Repository', sizeText(project.repository_size)],
-              ['Git LFS', sizeText(project.lfs_objects_size)],
-              ['Artifacts', sizeText(project.job_artifacts_size)],
-              ['Packages', sizeText(project.packages_size)],
-              ['Stars, forks', `${numberText(project.star_count)}, ${numberText(project.forks_count)}`],
-              ['Created', <Time at={project.created_at} />],
-              ['Last activity', <Time at={project.last_activity_at} />],
+              [t('Id'), String(project.id)],
+              [t('Path'), <a href={`${view.links.prefix}/${inUrl(path)}`}>{path}</a>],
+              [t('Visibility'), visibilityName(project.visibility)],
+              [t('Storage'), project.storage],
+              [t('Repository'), sizeText(project.repository_size)],
+              [t('Git LFS'), sizeText(project.lfs_objects_size)],
+              [t('Artifacts'), sizeText(project.job_artifacts_size)],
+              [t('Packages'), sizeText(project.packages_size)],
+              [t('Stars, forks'), `${numberText(project.star_count)}, ${numberText(project.forks_count)}`],
+              [t('Created'), <Time at={project.created_at} />],
+              [t('Last activity'), <Time at={project.last_activity_at} />],
             ]}
           />
           {!project.marked_for_deletion_at && (storages.length > 1 || move) && (
             <>
-              <h2>Move to another storage</h2>
+              <h2>{t('Move to another storage')}</h2>
               {move && <Moving view={view} move={move} at={at} />}
               <FormTag view={view} action={`${at}/storage`} method="PUT">
                 <SelectField
                   {...f.repository_storage}
-                  label="Storage"
+                  label={t('Storage')}
                   value={project.storage}
                   choices={storages.map((value) => ({ value, label: value }))}
-                  hint="Repository and wiki are copied while they are in use."
+                  hint={t('Repository and wiki are copied while they are in use.')}
                 />
-                <Submit label="Move" class="" />
+                <Submit label={t('Move')} class="" />
               </FormTag>
             </>
           )}
@@ -174,14 +178,16 @@ function Moving({ view, move, at }: { view: PageView; move: PendingMove; at: str
   const { storage, state, attempts, error, job } = move
   return (
     <p class={state === 'failed' ? 'flash alert' : 'flash'}>
-      {state === 'failed' && `The move to ${storage} has failed, after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. `}
-      {state === 'running' && `The repository is being copied to ${storage}. `}
-      {state === 'waiting' && `The move to ${storage} waits${attempts > 0 ? ' to be tried again' : ' for its turn'}. `}
+      {state === 'failed' &&
+        `${plural(attempts, 'The move to {storage} has failed, after {count} attempt.', 'The move to {storage} has failed, after {count} attempts.', { storage })} `}
+      {state === 'running' && `${t('The repository is being copied to {storage}.', { storage })} `}
+      {state === 'waiting' &&
+        `${attempts > 0 ? t('The move to {storage} waits to be tried again.', { storage }) : t('The move to {storage} waits for its turn.', { storage })} `}
       {error !== null && <span class="fault">{error}</span>}{' '}
       {job === null ? (
-        <a href={view.links.prefix + at}>How far is it now?</a>
+        <a href={view.links.prefix + at}>{t('How far is it now?')}</a>
       ) : (
-        <a href={`${view.links.prefix}/admin/jobs`}>Try it again, or remove it, in the list of jobs</a>
+        <a href={`${view.links.prefix}/admin/jobs`}>{t('Try it again, or remove it, in the list of jobs')}</a>
       )}
     </p>
   )
@@ -203,24 +209,36 @@ export function DeletionForm({ view, at, path, kind, waits }: DeletionProps) {
   const f = fieldsOf(view, confirmation)
   return (
     <>
-      <h2>Delete</h2>
+      <h2>{t('Delete')}</h2>
       {waits ? (
         <>
-          <p>It is deleted, and is removed when its time to be restored is over.</p>
-          <ActionButton view={view} action={`${at}/restore`} method="PUT" label="Restore" />
+          <p>{t('It is deleted, and is removed when its time to be restored is over.')}</p>
+          <ActionButton view={view} action={`${at}/restore`} method="PUT" label={t('Restore')} />
         </>
       ) : (
         <p>
           {days === 0
-            ? `The ${kind} is removed at once, with all that is in it.`
-            : `The ${kind} is hidden, and can be restored for ${days} ${days === 1 ? 'day' : 'days'}; or it is removed at once, with all that is in it.`}
+            ? kind === 'project'
+              ? t('The project is removed at once, with all that is in it.')
+              : t('The group is removed at once, with all that is in it.')
+            : kind === 'project'
+              ? plural(
+                  days,
+                  'The project is hidden, and can be restored for {count} day; or it is removed at once, with all that is in it.',
+                  'The project is hidden, and can be restored for {count} days; or it is removed at once, with all that is in it.',
+                )
+              : plural(
+                  days,
+                  'The group is hidden, and can be restored for {count} day; or it is removed at once, with all that is in it.',
+                  'The group is hidden, and can be restored for {count} days; or it is removed at once, with all that is in it.',
+                )}
         </p>
       )}
       <FormTag view={view} action={at} method="DELETE">
-        <Field {...f.confirm} label={`Type ${path} to confirm`} autocomplete="off" />
+        <Field {...f.confirm} label={t('Type {path} to confirm', { path })} autocomplete="off" />
         <div class="toolbar">
-          {!waits && days > 0 && <Submit label={`Delete ${kind}`} class="danger" />}
-          <Submit label="Remove at once" name={f.at_once.name} value="1" class="danger" />
+          {!waits && days > 0 && <Submit label={kind === 'project' ? t('Delete project') : t('Delete group')} class="danger" />}
+          <Submit label={t('Remove at once')} name={f.at_once.name} value="1" class="danger" />
         </div>
       </FormTag>
     </>
@@ -236,7 +254,9 @@ export const projectStorage = form({
   async submit({ ctx, caller, input }) {
     const subject = await getProjectFor(ctx, caller, String(input.project_id))
     await updateProject(ctx, caller, subject, { repository_storage: input.repository_storage })
-    return new Redirect(`${AT}/${input.project_id}`, { notice: `The project is being moved to ${input.repository_storage}.` })
+    return new Redirect(`${AT}/${input.project_id}`, {
+      notice: t('The project is being moved to {repositoryStorage}.', { repositoryStorage: input.repository_storage }),
+    })
   },
 })
 
@@ -252,7 +272,10 @@ export const projectRemoval = form({
     if (input.confirm.trim() !== path) throw invalidRecord({ confirm: ['is not the path'] })
     await deleteProject(ctx, subject, { permanently_remove: input.at_once !== undefined })
     return new Redirect(AT, {
-      notice: `${path} is ${input.at_once === undefined && subject.project.marked_for_deletion_at === null ? 'deleted' : 'removed'}.`,
+      notice:
+        input.at_once === undefined && subject.project.marked_for_deletion_at === null
+          ? t('{path} is deleted.', { path })
+          : t('{path} is removed.', { path }),
     })
   },
 })
@@ -265,6 +288,6 @@ export const projectRestoration = form({
   on: adminProjectsPage,
   async submit({ ctx, input }) {
     await restoreProject(ctx, null, input.project_id)
-    return new Redirect(`${AT}/${input.project_id}`, { notice: 'Project restored.' })
+    return new Redirect(`${AT}/${input.project_id}`, { notice: t('Project restored.') })
   },
 })

@@ -7,12 +7,14 @@ import { labelOf } from '../../../services/identity/sign-in/sign-on.js'
 import { ActionButton } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, page, Redirect } from '../../page.js'
 
 const AT = '/admin/sign_in_providers'
 
-const KINDS = { openid: 'OpenID Connect', ldap: 'LDAP', header: 'A header of a trusted proxy' }
+const kinds = () => ({ openid: t('OpenID Connect'), ldap: 'LDAP', header: t('A header of a trusted proxy') })
 
 export const providersPage = page({
   at: AT,
@@ -20,30 +22,35 @@ export const providersPage = page({
   async show({ ctx, view }) {
     const providers = await listProviders(ctx)
     return {
-      title: 'Sign-in providers',
+      title: t('Sign-in providers'),
       body: (
-        <AdminLayout view={view} at={AT} title="Sign-in providers">
+        <AdminLayout view={view} at={AT} title={t('Sign-in providers')}>
           <p>
-            Providers are configured in the file that <code>ROOST_SIGN_ON</code> names; a{' '}
-            <a href={`${view.links.prefix}/admin/application_settings/sign_in`}>setting</a> switches them off.
+            <Phrase
+              text="Providers are configured in the file that {code} names; a {link} switches them off."
+              code={<code>ROOST_SIGN_ON</code>}
+              link={<a href={`${view.links.prefix}/admin/application_settings/sign_in`}>{t('setting')}</a>}
+            />
           </p>
-          <Rows empty="No provider is configured: people sign in with passwords of this service.">
+          <Rows empty={t('No provider is configured: people sign in with passwords of this service.')}>
             {providers.map(({ provider, kind, address, on, check }) => (
               <Row
                 key={provider.name}
                 actions={
-                  canBeChecked(provider) && <ActionButton view={view} action={`${AT}/${provider.name}/test`} label="Test" what={labelOf(provider)} />
+                  canBeChecked(provider) && (
+                    <ActionButton view={view} action={`${AT}/${provider.name}/test`} label={t('Test')} what={labelOf(provider)} />
+                  )
                 }
               >
                 <span>
                   <strong>{labelOf(provider)}</strong> {labelOf(provider) !== provider.name && <span class="dim">{provider.name}</span>}{' '}
-                  {on ? <Badge kind="success">on</Badge> : <Badge kind="waiting">switched off</Badge>}
+                  {on ? <Badge kind="success">{t('on')}</Badge> : <Badge kind="waiting">{t('switched off')}</Badge>}
                 </span>
-                <span class="dim">{address === null ? KINDS[kind] : `${KINDS[kind]}, ${address}`}</span>
+                <span class="dim">{address === null ? kinds()[kind] : `${kinds()[kind]}, ${address}`}</span>
                 <span class="dim">
-                  {provider.create_accounts ? 'Makes accounts' : 'Makes no accounts'}
-                  {provider.link_by_address && ', connects accounts by their address'}
-                  {provider.second_factor && ', asks for the second factor itself'}
+                  {provider.create_accounts ? t('Makes accounts') : t('Makes no accounts')}
+                  {provider.link_by_address && t(', connects accounts by their address')}
+                  {provider.second_factor && t(', asks for the second factor itself')}
                 </span>
                 <Checked check={check} />
               </Row>
@@ -59,7 +66,7 @@ export const providersPage = page({
 const Checked = ({ check }: { check: LastCheck | null }) =>
   check ? (
     <span>
-      <Badge kind={check.good ? 'success' : 'danger'}>{check.good ? 'reached' : 'not reached'}</Badge>{' '}
+      <Badge kind={check.good ? 'success' : 'danger'}>{check.good ? t('reached') : t('not reached')}</Badge>{' '}
       <span class="dim">
         <Time at={check.checked_at} />: {check.message}
       </span>

@@ -1,4 +1,5 @@
 import type { SettingName } from '../../../services/core/settings-table.js'
+import { t } from '../../language/language.js'
 
 interface Subject {
   title: string
@@ -7,10 +8,10 @@ interface Subject {
 }
 
 /** The settings by subject, each once; the subject is part of the address of its page. */
-export const SUBJECTS: Record<string, Subject> = {
+export const subjects = (): Record<string, Subject> => ({
   sign_in: {
-    title: 'Sign-in',
-    about: 'How people sign in, and for how long.',
+    title: t('Sign-in'),
+    about: t('How people sign in, and for how long.'),
     settings: [
       'password_authentication_enabled_for_web',
       'password_authentication_enabled_for_git',
@@ -27,8 +28,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   sign_up: {
-    title: 'Sign-up',
-    about: 'Who may make an account, and what a new one may do.',
+    title: t('Sign-up'),
+    about: t('Who may make an account, and what a new one may do.'),
     settings: [
       'signup_enabled',
       'require_admin_approval_after_user_signup',
@@ -45,8 +46,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   visibility: {
-    title: 'Visibility and protection',
-    about: 'Who sees what is new, and what is protected from the start.',
+    title: t('Visibility and protection'),
+    about: t('Who sees what is new, and what is protected from the start.'),
     settings: [
       'default_project_visibility',
       'default_group_visibility',
@@ -65,8 +66,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   limits: {
-    title: 'Sizes',
-    about: 'How much may be stored.',
+    title: t('Sizes'),
+    about: t('How much may be stored.'),
     settings: [
       'repository_size_limit',
       'max_attachment_size',
@@ -83,8 +84,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   requests: {
-    title: 'Limits of requests',
-    about: 'How often one user or address may call.',
+    title: t('Limits of requests'),
+    about: t('How often one user or address may call.'),
     settings: [
       'throttle_unauthenticated_enabled',
       'throttle_unauthenticated_requests_per_period',
@@ -98,8 +99,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   repositories: {
-    title: 'Repositories and storages',
-    about: 'Where repositories are, and how they are looked after.',
+    title: t('Repositories and storages'),
+    about: t('Where repositories are, and how they are looked after.'),
     settings: [
       'repository_storages',
       'repository_checks_enabled',
@@ -116,8 +117,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   pages: {
-    title: 'Pages and mail',
-    about: 'Texts and links of pages, and how mails look.',
+    title: t('Pages and mail'),
+    about: t('Texts and links of pages, and how mails look.'),
     settings: [
       'home_page_url',
       'help_page_text',
@@ -140,8 +141,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   ci: {
-    title: 'CI and jobs',
-    about: 'Runners, artifacts and work in the background.',
+    title: t('CI and jobs'),
+    about: t('Runners, artifacts and work in the background.'),
     settings: [
       'enforce_ci_inbound_job_token_scope_enabled',
       'shared_runners_enabled',
@@ -157,8 +158,8 @@ export const SUBJECTS: Record<string, Subject> = {
     ],
   },
   monitoring: {
-    title: 'Monitoring',
-    about: 'Metrics, errors, and what the service tells others.',
+    title: t('Monitoring'),
+    about: t('Metrics, errors, and what the service tells others.'),
     settings: [
       'maintenance_mode',
       'maintenance_mode_message',
@@ -183,4 +184,4 @@ export const SUBJECTS: Record<string, Subject> = {
       'version_check_enabled',
     ],
   },
-}
+})

@@ -14,9 +14,11 @@ import { checkVersion, versionOf } from '../../components/editor/version.js'
 import { Checkbox, Faults, Field, FormFaults, FormTag, Hidden, SelectField, Submit, TextField, typed } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { type Fields, fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
-import { SUBJECTS } from './setting-subjects.js'
+import { subjects } from './setting-subjects.js'
 
 const AT = '/admin/application_settings'
 
@@ -25,12 +27,19 @@ export const settingsPage = page({
   access: adminPage,
   async show({ view }) {
     return {
-      title: 'Settings',
+      title: t('Settings'),
       body: (
-        <AdminLayout view={view} at={AT} title="Settings">
+        <AdminLayout view={view} at={AT} title={t('Settings')}>
           <Rows empty="">
-            {Object.entries(SUBJECTS).map(([name, { title, about, settings }]) => (
-              <Row key={name} actions={<span class="dim">{settings.length} settings</span>}>
+            {Object.entries(subjects()).map(([name, { title, about, settings }]) => (
+              <Row
+                key={name}
+                actions={
+                  <span class="dim">
+                    <Phrase text="{count} settings" count={settings.length} />
+                  </span>
+                }
+              >
                 <a href={`${view.links.prefix}${AT}/${name}`}>
                   <strong>{title}</strong>
                 </a>
@@ -38,7 +47,7 @@ export const settingsPage = page({
               </Row>
             ))}
           </Rows>
-          <p class="dim">A change takes effect with the next request, in other processes within a second. The audit log has all changes.</p>
+          <p class="dim">{t('A change takes effect with the next request, in other processes within a second. The audit log has all changes.')}</p>
         </AdminLayout>
       ),
     }
@@ -46,7 +55,7 @@ export const settingsPage = page({
 })
 
 const subjectOf = (name: string) => {
-  const subject = Object.hasOwn(SUBJECTS, name) ? SUBJECTS[name] : undefined
+  const subject = Object.hasOwn(subjects(), name) ? subjects()[name] : undefined
   if (!subject) throw notFound()
   return subject
 }
@@ -61,19 +70,21 @@ function Hint({ name }: { name: SettingName }) {
   const attribute = SETTINGS[name]
   const { least, most, above, below } = attribute as { least?: number; most?: number; above?: number; below?: number }
   const bounds = [
-    least !== undefined && `at least ${least}`,
-    above !== undefined && `more than ${above}`,
-    most !== undefined && `at most ${most}`,
-    below !== undefined && `less than ${below}`,
+    least !== undefined && t('at least {least}', { least }),
+    above !== undefined && t('more than {above}', { above }),
+    most !== undefined && t('at most {most}', { most }),
+    below !== undefined && t('less than {below}', { below }),
   ].filter(Boolean)
   const unset = attribute.default === null || (Array.isArray(attribute.default) && attribute.default.length === 0)
   const effect = attribute.effect ?? ''
   return (
     <>
       {attribute.effect === null ? (
-        <>
-          <Badge kind="waiting">no effect</Badge> Stored only: {withCode(WITHOUT_EFFECT[name] ?? '')}.
-        </>
+        <Phrase
+          text="{badge} Stored only: {withCode}."
+          badge={<Badge kind="waiting">{t('no effect')}</Badge>}
+          withCode={withCode(WITHOUT_EFFECT[name] ?? '')}
+        />
       ) : (
         <>{withCode(effect.charAt(0).toUpperCase() + effect.slice(1))}.</>
       )}
@@ -81,7 +92,7 @@ function Hint({ name }: { name: SettingName }) {
       {!unset && attribute.kind !== 'bool' && (
         <>
           {' '}
-          Default: <code>{String(attribute.default)}</code>.
+          <Phrase text="Default: {default}." default={<code>{String(attribute.default)}</code>} />
         </>
       )}
     </>
@@ -130,11 +141,11 @@ function SettingField({ view, ctx, name, value }: SettingProps) {
             autocomplete="new-password"
             hint={
               <>
-                {field.hint} {value === null ? 'It is not set.' : 'It is set; leave this empty to keep it.'}
+                {field.hint} {value === null ? t('It is not set.') : t('It is set; leave this empty to keep it.')}
               </>
             }
           />
-          {value !== null && <Checkbox {...f.cleared} value={name} label={`Remove the ${nameText(name).toLowerCase()}`} />}
+          {value !== null && <Checkbox {...f.cleared} value={name} label={t('Remove the {name}', { name: nameText(name).toLowerCase() })} />}
         </>
       )
     case 'word':
@@ -147,9 +158,9 @@ function SettingField({ view, ctx, name, value }: SettingProps) {
           {...field}
           value={text}
           choices={[
-            { value: '', label: 'Both' },
-            { value: 'ssh', label: 'SSH' },
-            { value: 'http', label: 'HTTP' },
+            { value: '', label: t('Both') },
+            { value: 'ssh', label: t('SSH') },
+            { value: 'http', label: t('HTTP') },
           ]}
         />
       )
@@ -175,7 +186,7 @@ interface ListProps extends SettingControl {
 /** Several values: chosen from those that there are, or typed one a line. */
 const ListField = ({ choices, items, ...field }: ListProps) =>
   choices === null ? (
-    <TextField {...field} value={items.join('\n')} rows={4} hint={<>{field.hint} One a line.</>} spellcheck={false} />
+    <TextField {...field} value={items.join('\n')} rows={4} hint={<Phrase text="{hint} One a line." hint={field.hint} />} spellcheck={false} />
   ) : (
     <fieldset>
       <legend>{field.label}</legend>
@@ -183,7 +194,7 @@ const ListField = ({ choices, items, ...field }: ListProps) =>
       {choices.map((choice) => (
         <Checkbox key={choice} {...field} hint={undefined} name={`${field.name}[]`} value={choice} label={choice} checked={items.includes(choice)} />
       ))}
-      {choices.length === 0 && <p class="dim">There is nothing to choose from.</p>}
+      {choices.length === 0 && <p class="dim">{t('There is nothing to choose from.')}</p>}
       <Faults {...field} />
       <p class="hint">{field.hint}</p>
     </fieldset>
@@ -204,7 +215,7 @@ export const settingSubjectPage = page({
       body: (
         <AdminLayout view={view} at={AT} title={title}>
           <p>
-            {about} <a href={view.links.prefix + AT}>All settings</a>
+            {about} <a href={view.links.prefix + AT}>{t('All settings')}</a>
           </p>
           <FormTag view={view} action={`${AT}/${input.subject}`} method="PUT">
             <FormFaults view={view} />
@@ -214,7 +225,7 @@ export const settingSubjectPage = page({
                 <SettingField view={view} ctx={ctx} name={name} value={values[name]} />
               </div>
             ))}
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </AdminLayout>
       ),
@@ -254,7 +265,7 @@ export const settingsForm = form({
     }
     if (Object.keys(faults).length > 0) throw invalidRecord(faults)
     await updateSettings(ctx, caller, changes as SettingsInput)
-    return new Redirect(`${AT}/${input.subject}`, { notice: `${title}: the settings are saved.` })
+    return new Redirect(`${AT}/${input.subject}`, { notice: t('{title}: the settings are saved.', { title }) })
   },
 })
 
@@ -269,28 +280,29 @@ export const maintenancePage = page({
     const { maintenance_mode: on, maintenance_mode_message: message } = view.settings
     const f = fieldsOf(view, maintenance)
     return {
-      title: 'Read-only mode',
+      title: t('Read-only mode'),
       body: (
-        <AdminLayout view={view} at={MAINTENANCE} title="Read-only mode">
-          <p>{on ? <Badge kind="waiting">The service is read-only</Badge> : <Badge kind="success">Changes are possible</Badge>}</p>
+        <AdminLayout view={view} at={MAINTENANCE} title={t('Read-only mode')}>
+          <p>{on ? <Badge kind="waiting">{t('The service is read-only')}</Badge> : <Badge kind="success">{t('Changes are possible')}</Badge>}</p>
           <p>
-            While the service is read-only, everybody reads, clones and fetches; pushes, forms and calls of the API that change something are refused
-            with 503 and the message. Signing in and the settings work. Jobs in the background go on.
+            {t(
+              'While the service is read-only, everybody reads, clones and fetches; pushes, forms and calls of the API that change something are refused with 503 and the message. Signing in and the settings work. Jobs in the background go on.',
+            )}
           </p>
           <FormTag view={view} action={MAINTENANCE} method="PUT">
             <FormFaults view={view} />
             <TextField
               {...f.maintenance_mode_message}
-              label="Message"
+              label={t('Message')}
               value={typed(view, 'maintenance_mode_message') ?? message}
               rows={3}
-              hint="Why, and until when. It is shown at the top of all pages."
+              hint={t('Why, and until when. It is shown at the top of all pages.')}
             />
             <Hidden {...f.maintenance_mode} value={on ? '0' : '1'} />
-            <Submit label={on ? 'Allow changes again' : 'Make the service read-only'} />
+            <Submit label={on ? t('Allow changes again') : t('Make the service read-only')} />
           </FormTag>
           <p class="dim">
-            On the machine: <code>roost maintenance on</code> and <code>roost maintenance off</code>.
+            <Phrase text="On the machine: {code} and {code2}." code={<code>roost maintenance on</code>} code2={<code>roost maintenance off</code>} />
           </p>
         </AdminLayout>
       ),
@@ -307,6 +319,6 @@ export const maintenanceForm = form({
   on: maintenancePage,
   async submit({ ctx, caller, input: { maintenance_mode, maintenance_mode_message } }) {
     await updateSettings(ctx, caller, { maintenance_mode, maintenance_mode_message: maintenance_mode_message.trim() || null })
-    return new Redirect(MAINTENANCE, { notice: maintenance_mode ? 'The service is read-only now.' : 'Changes are possible again.' })
+    return new Redirect(MAINTENANCE, { notice: maintenance_mode ? t('The service is read-only now.') : t('Changes are possible again.') })
   },
 })
