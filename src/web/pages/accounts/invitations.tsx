@@ -14,6 +14,8 @@ import { FormTag, Submit } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { levelName } from '../../components/projects/levels.js'
 import { dayText, Time } from '../../components/time.js'
+import { said, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { countBadLink } from './limits.js'
@@ -32,10 +34,10 @@ const Answer = ({ view, of: { invitation, place }, token }: { view: PageView; of
       <FormTag key={answer} view={view} action={`${AT}/${answer}`} class="action">
         {token === undefined ? <input type="hidden" name="id" value={invitation.id} /> : <input type="hidden" name="token" value={token} />}
         {answer === 'accept' ? (
-          <Submit label="Accept" />
+          <Submit label={t('Accept')} />
         ) : (
-          <button type="submit" aria-label={`Decline ${place.fullPath}`}>
-            Decline
+          <button type="submit" aria-label={t('Decline {fullPath}', { fullPath: place.fullPath })}>
+            {t('Decline')}
           </button>
         )}
       </FormTag>
@@ -45,8 +47,14 @@ const Answer = ({ view, of: { invitation, place }, token }: { view: PageView; of
 
 const What = ({ of: { invitation, place, created_by } }: { of: ReceivedInvitation }) => (
   <span class="wrap">
-    {created_by.name} invites you to the {place.kind} <strong>{place.fullPath}</strong>, with the role {levelName(invitation.access_level)}
-    {invitation.expires_at !== null && ` until ${dayText(new Date(invitation.expires_at))}`}
+    <Phrase
+      text="{name} invites you to the {kind} {fullPath}, with the role {levelName}"
+      name={created_by.name}
+      kind={said(place.kind)}
+      fullPath={<strong>{place.fullPath}</strong>}
+      levelName={levelName(invitation.access_level)}
+    />
+    {invitation.expires_at !== null && ` ${t('until {day}', { day: dayText(new Date(invitation.expires_at)) })}`}
   </span>
 )
 
@@ -61,26 +69,26 @@ export const invitationsPage = page({
     if (input.token !== '' && !found) {
       await countBadLink(ctx)
       return {
-        title: 'This link does not work',
+        title: t('This link does not work'),
         narrow: true,
         status: 404,
         headers,
         body: (
           <>
-            <h1>This link does not work</h1>
-            <p>The invitation was answered or withdrawn, has expired, or the link is not complete.</p>
+            <h1>{t('This link does not work')}</h1>
+            <p>{t('The invitation was answered or withdrawn, has expired, or the link is not complete.')}</p>
           </>
         ),
       }
     }
     if (found)
       return {
-        title: 'Invitation',
+        title: t('Invitation'),
         narrow: true,
         headers,
         body: (
           <>
-            <h1>Invitation</h1>
+            <h1>{t('Invitation')}</h1>
             <p>
               <What of={found} />.
             </p>
@@ -92,12 +100,12 @@ export const invitationsPage = page({
       }
     const received = await listReceived(ctx, caller)
     return {
-      title: 'Invitations',
+      title: t('Invitations'),
       headers,
       body: (
-        <SettingsLayout view={view} at={AT} title="Invitations">
-          <p>Those to your confirmed e-mail addresses.</p>
-          <Rows empty="There are no invitations.">
+        <SettingsLayout view={view} at={AT} title={t('Invitations')}>
+          <p>{t('Those to your confirmed e-mail addresses.')}</p>
+          <Rows empty={t('There are no invitations.')}>
             {received.map((each) => (
               <Row key={each.invitation.id} actions={<Answer view={view} of={each} />}>
                 <What of={each} />
@@ -130,7 +138,7 @@ export const invitationAcceptance = form({
       if (!(error instanceof Failure) || error.kind !== 'conflict') throw error
       return new Redirect(AT, { notice: `${failureText(error.body)}.` })
     }
-    return new Redirect(homeOf(found), { notice: `You are a member of ${found.place.fullPath} now.` })
+    return new Redirect(homeOf(found), { notice: t('You are a member of {fullPath} now.', { fullPath: found.place.fullPath }) })
   },
 })
 
@@ -142,6 +150,6 @@ export const invitationRefusal = form({
   async submit({ ctx, caller, input }) {
     const found = await getReceived(ctx, caller, by(input))
     await declineInvitation(ctx, found)
-    return new Redirect(AT, { notice: `The invitation to ${found.place.fullPath} is declined.` })
+    return new Redirect(AT, { notice: t('The invitation to {fullPath} is declined.', { fullPath: found.place.fullPath }) })
   },
 })

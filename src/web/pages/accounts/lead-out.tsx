@@ -1,4 +1,5 @@
 import type { WholeAddress } from '../../../http/redirect.js'
+import { Phrase } from '../../language/phrase.js'
 import type { Html } from '../../page.js'
 
 /**
@@ -13,7 +14,7 @@ export const leadOut = (title: string, { href: to }: WholeAddress): Html => ({
     <>
       <h1>{title}</h1>
       <p>
-        You are being led to <a href={to}>{new URL(to).host}</a>.
+        <Phrase text="You are being led to {link}." link={<a href={to}>{new URL(to).host}</a>} />
       </p>
     </>
   ),

@@ -10,6 +10,8 @@ import { mailLink } from '../../../services/identity/links/mail.js'
 import { confirmAddress, setPassword } from '../../../services/identity/links/redeem.js'
 import { Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 import { countBadLink, countLinkRequest } from './limits.js'
 
@@ -23,17 +25,17 @@ const SECRET = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 async function badLink(ctx: Context, view: PageView, again: string): Promise<Html> {
   await countBadLink(ctx)
   return {
-    title: 'This link does not work',
+    title: t('This link does not work'),
     narrow: true,
     status: 404,
     headers: SECRET,
     body: (
       <>
-        <h1>This link does not work</h1>
-        <p>It was used before, has expired, or is not complete.</p>
+        <h1>{t('This link does not work')}</h1>
+        <p>{t('It was used before, has expired, or is not complete.')}</p>
         {ctx.mail && (
           <p>
-            <a href={view.links.prefix + again}>Get a new link</a>
+            <a href={view.links.prefix + again}>{t('Get a new link')}</a>
           </p>
         )}
       </>
@@ -54,18 +56,18 @@ export const confirmationPage = page({
     const link = await findLink(ctx, 'confirm', input.confirmation_token)
     if (!link) return badLink(ctx, view, '/users/confirmation/new')
     return {
-      title: 'Confirm an e-mail address',
+      title: t('Confirm an e-mail address'),
       narrow: true,
       headers: SECRET,
       body: (
         <>
-          <h1>Confirm an e-mail address</h1>
+          <h1>{t('Confirm an e-mail address')}</h1>
           <p>
-            Is <strong>{link.email}</strong> your address?
+            <Phrase text="Is {email} your address?" email={<strong>{link.email}</strong>} />
           </p>
           <FormTag view={view} action={CONFIRMATION}>
             <input type="hidden" name="confirmation_token" value={input.confirmation_token} />
-            <Submit label="Confirm" />
+            <Submit label={t('Confirm')} />
           </FormTag>
         </>
       ),
@@ -81,7 +83,7 @@ export const confirmationForm = form({
   ownProof: true,
   async submit({ ctx, input, view }) {
     if (!(await confirmAddress(ctx, input.confirmation_token))) return badLink(ctx, view, '/users/confirmation/new')
-    return new Redirect(view.viewer ? '/-/profile/emails' : '/users/sign_in', { notice: 'Your e-mail address is confirmed.' })
+    return new Redirect(view.viewer ? '/-/profile/emails' : '/users/sign_in', { notice: t('Your e-mail address is confirmed.') })
   },
 })
 
@@ -100,17 +102,17 @@ export const passwordPage = page({
     if (!(await findLink(ctx, 'reset', input.reset_password_token))) return badLink(ctx, view, '/users/password/new')
     const f = fieldsOf(view, newPassword)
     return {
-      title: 'Set a new password',
+      title: t('Set a new password'),
       narrow: true,
       headers: SECRET,
       body: (
         <>
-          <h1>Set a new password</h1>
+          <h1>{t('Set a new password')}</h1>
           <FormTag view={view} action={PASSWORD}>
             <FormFaults view={view} />
             <Hidden {...f.reset_password_token} value={input.reset_password_token} />
-            <Field {...f.password} label="New password" type="password" hint="8 to 128 characters." autocomplete="new-password" autofocus />
-            <Submit label="Set the password" />
+            <Field {...f.password} label={t('New password')} type="password" hint={t('8 to 128 characters.')} autocomplete="new-password" autofocus />
+            <Submit label={t('Set the password')} />
           </FormTag>
         </>
       ),
@@ -127,15 +129,15 @@ export const passwordForm = form({
   on: passwordPage,
   async submit({ ctx, input, view }) {
     if (!(await setPassword(ctx, input.reset_password_token, input.password))) return badLink(ctx, view, '/users/password/new')
-    return new Redirect('/users/sign_in', { notice: 'Your new password is set. Sign in with it.' })
+    return new Redirect('/users/sign_in', { notice: t('Your new password is set. Sign in with it.') })
   },
 })
 
 interface LinkRequest {
   at: string
   purpose: 'reset' | 'confirm'
-  title: string
-  text: string
+  title: () => string
+  text: () => string
 }
 
 const linkRequested = z.object({ email: orDefault(documented.email(), '') })
@@ -150,19 +152,19 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
       if (!ctx.mail) throw noSuchRoute()
       const f = fieldsOf(view, linkRequested)
       return {
-        title,
+        title: title(),
         narrow: true,
         body: (
           <>
-            <h1>{title}</h1>
-            <p class="dim">{text}</p>
+            <h1>{title()}</h1>
+            <p class="dim">{text()}</p>
             <FormTag view={view} action={at}>
               <FormFaults view={view} />
-              <Field {...f.email} label="E-mail address" autocomplete="email" autofocus />
-              <Submit label="Send the link" />
+              <Field {...f.email} label={t('E-mail address')} autocomplete="email" autofocus />
+              <Submit label={t('Send the link')} />
             </FormTag>
             <p>
-              <a href={`${view.links.prefix}/users/sign_in`}>Back to sign-in</a>
+              <a href={`${view.links.prefix}/users/sign_in`}>{t('Back to sign-in')}</a>
             </p>
           </>
         ),
@@ -183,12 +185,12 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
       await countLinkRequest(ctx, email)
       await mailLink(ctx, ctx.db, purpose, email)
       return {
-        title,
+        title: title(),
         narrow: true,
         body: (
           <>
-            <h1>Look into your mail</h1>
-            <p>If there is something to do for this address, a mail is on its way to it.</p>
+            <h1>{t('Look into your mail')}</h1>
+            <p>{t('If there is something to do for this address, a mail is on its way to it.')}</p>
           </>
         ),
       }
@@ -200,12 +202,12 @@ function linkRequest({ at, purpose, title, text }: LinkRequest) {
 export const passwordRequest = linkRequest({
   at: '/users/password/new',
   purpose: 'reset',
-  title: 'Forgotten password',
-  text: 'Give your e-mail address, and a link to set a new password is mailed to it.',
+  title: () => t('Forgotten password'),
+  text: () => t('Give your e-mail address, and a link to set a new password is mailed to it.'),
 })
 export const confirmationRequest = linkRequest({
   at: '/users/confirmation/new',
   purpose: 'confirm',
-  title: 'Confirm an e-mail address',
-  text: 'Give your e-mail address, and a link that confirms it is mailed to it.',
+  title: () => t('Confirm an e-mail address'),
+  text: () => t('Give your e-mail address, and a link that confirms it is mailed to it.'),
 })

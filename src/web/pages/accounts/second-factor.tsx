@@ -9,6 +9,7 @@ import { endSession } from '../../../services/identity/sign-in/sessions.js'
 import { KeyForm, keyAnswer } from '../../components/accounts/key-form.js'
 import { Field, FormFaults, FormTag, Hidden, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { enter, secondFactorPath } from './sign-in.js'
@@ -33,27 +34,27 @@ export const secondFactorPage = page({
     const challenge = keysWork(ctx) && (await listSecurityKeys(ctx, id)).length > 0 ? await challengeForUse(ctx, id) : null
     const f = fieldsOf(view, secondFactor)
     return {
-      title: 'Second factor',
+      title: t('Second factor'),
       narrow: true,
       scripted: challenge !== null,
       headers: { 'cache-control': 'no-store' },
       body: (
         <>
-          <h1>Second factor</h1>
-          <p class="dim">Give the code that your authenticator application shows, or one of your recovery codes.</p>
+          <h1>{t('Second factor')}</h1>
+          <p class="dim">{t('Give the code that your authenticator application shows, or one of your recovery codes.')}</p>
           <FormTag view={view} action={AT}>
             <FormFaults view={view} />
             <Hidden {...f.return_to} value={to} />
-            <Field {...f.user.otp_attempt} label="Code" autocomplete="one-time-code" autofocus />
-            <Submit label="Verify" />
+            <Field {...f.user.otp_attempt} label={t('Code')} autocomplete="one-time-code" autofocus />
+            <Submit label={t('Verify')} />
           </FormTag>
           {challenge && (
-            <KeyForm view={view} fields={f} action={AT} challenge={challenge} label="Use a security key" class="">
+            <KeyForm view={view} fields={f} action={AT} challenge={challenge} label={t('Use a security key')} class="">
               <Hidden {...f.return_to} value={to} />
             </KeyForm>
           )}
           <p>
-            <a href={`${view.links.prefix}/users/sign_in`}>Sign in as somebody else</a>
+            <a href={`${view.links.prefix}/users/sign_in`}>{t('Sign in as somebody else')}</a>
           </p>
         </>
       ),
@@ -71,12 +72,12 @@ export const secondFactorForm = form({
   async submit({ ctx, input, view }) {
     const to = localPath(input.return_to)
     if (view.viewer) return new Redirect(to)
-    if (!view.session) return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`, { alert: 'It took too long. Sign in again.' })
+    if (!view.session) return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`, { alert: t('It took too long. Sign in again.') })
     const given = input.user ? input.user.otp_attempt : { sealed: input.challenge, response: input.device_response }
     const started = await giveSecondFactor(ctx, view.session, given)
     if (started === 'ended')
-      return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`, { alert: 'Too many wrong codes. Sign in again.' })
-    if (started === 'wrong') throw refused(input.user ? 'The code is wrong, or was used before' : 'The security key was not accepted')
+      return new Redirect(`/users/sign_in?return_to=${encodeURIComponent(to)}`, { alert: t('Too many wrong codes. Sign in again.') })
+    if (started === 'wrong') throw refused(input.user ? t('The code is wrong, or was used before') : t('The security key was not accepted'))
     return enter(ctx, started, to)
   },
 })
@@ -95,22 +96,22 @@ export const passkeyPage = page({
     if (!keysWork(ctx)) throw noSuchRoute()
     const f = fieldsOf(view, passkey)
     return {
-      title: 'Sign in with a passkey',
+      title: t('Sign in with a passkey'),
       narrow: true,
       scripted: true,
       headers: { 'cache-control': 'no-store' },
       body: (
         <>
-          <h1>Sign in with a passkey</h1>
+          <h1>{t('Sign in with a passkey')}</h1>
           <FormFaults view={view} />
-          <KeyForm view={view} fields={f} action={PASSKEY} challenge={await challengeForUse(ctx, null)} label="Use a passkey">
+          <KeyForm view={view} fields={f} action={PASSKEY} challenge={await challengeForUse(ctx, null)} label={t('Use a passkey')}>
             <Hidden {...f.return_to} value={to} />
           </KeyForm>
           <noscript>
-            <p>Passkeys need scripts, which are off in this browser.</p>
+            <p>{t('Passkeys need scripts, which are off in this browser.')}</p>
           </noscript>
           <p>
-            <a href={`${view.links.prefix}/users/sign_in?return_to=${encodeURIComponent(to)}`}>Sign in with a password</a>
+            <a href={`${view.links.prefix}/users/sign_in?return_to=${encodeURIComponent(to)}`}>{t('Sign in with a password')}</a>
           </p>
         </>
       ),
@@ -130,7 +131,7 @@ export const passkeyForm = form({
     if (view.viewer) return new Redirect(to)
     if (!keysWork(ctx)) throw noSuchRoute()
     const started = await signInByKey(ctx, { sealed: input.challenge, response: input.device_response })
-    if (!started) throw refused('The passkey was not accepted, or the account may not sign in')
+    if (!started) throw refused(t('The passkey was not accepted, or the account may not sign in'))
     if (view.session) await endSession(ctx, view.session.caller.user, view.session.id)
     return enter(ctx, started, to)
   },

@@ -16,6 +16,8 @@ import { Checkbox, Field, FormFaults, FormTag, Hidden, SelectField, Submit } fro
 import { Prose } from '../../components/markup.js'
 import { renderText } from '../../components/render-text.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { visitorCookie } from '../../session/cookies.js'
@@ -48,12 +50,12 @@ export const signInPage = page({
     const text = await renderText(ctx, caller, null, settings.sign_in_text)
     const f = fieldsOf(view, credentials)
     return {
-      title: 'Sign in',
+      title: t('Sign in'),
       narrow: true,
       headers: { 'cache-control': 'no-store' },
       body: (
         <>
-          <h1>Sign in to Roost</h1>
+          <h1>{t('Sign in to Roost')}</h1>
           {text && <Prose html={text} />}
           {hasForm ? (
             <FormTag view={view} action={PATH}>
@@ -61,35 +63,35 @@ export const signInPage = page({
               {directories.length > 0 && (
                 <SelectField
                   {...f.user.provider}
-                  label="Account"
+                  label={t('Account')}
                   choices={[
                     ...directories.map((one) => ({ value: one.name, label: labelOf(one) })),
-                    ...(passwords ? [{ value: '', label: 'Account of this service' }] : []),
+                    ...(passwords ? [{ value: '', label: t('Account of this service') }] : []),
                   ]}
                 />
               )}
               <Hidden {...f.return_to} value={to} />
-              <Field {...f.user.login} label="Username or e-mail" autocomplete="username" autofocus />
-              <Field {...f.user.password} label="Password" type="password" autocomplete="current-password" />
+              <Field {...f.user.login} label={t('Username or e-mail')} autocomplete="username" autofocus />
+              <Field {...f.user.password} label={t('Password')} type="password" autocomplete="current-password" />
               <div class="row">
-                <Checkbox {...f.user.remember_me} label="Remember me" />
-                {ctx.mail && <a href={`${links.prefix}/users/password/new`}>Forgot it?</a>}
+                <Checkbox {...f.user.remember_me} label={t('Remember me')} />
+                {ctx.mail && <a href={`${links.prefix}/users/password/new`}>{t('Forgot it?')}</a>}
               </div>
-              <Submit label="Sign in" />
+              <Submit label={t('Sign in')} />
             </FormTag>
           ) : (
-            openid.length === 0 && <p>Signing in with a password is switched off here.</p>
+            openid.length === 0 && <p>{t('Signing in with a password is switched off here.')}</p>
           )}
-          {hasForm && openid.length > 0 && <p class="or">or</p>}
+          {hasForm && openid.length > 0 && <p class="or">{t('or')}</p>}
           <SignOnButtons view={view} providers={openid} returnTo={to} />
           {keysWork(ctx) && (
             <p>
-              <a href={`${links.prefix}/users/sign_in/passkey?return_to=${encodeURIComponent(to)}`}>Sign in with a passkey</a>
+              <a href={`${links.prefix}/users/sign_in/passkey?return_to=${encodeURIComponent(to)}`}>{t('Sign in with a passkey')}</a>
             </p>
           )}
           {settings.signup_enabled && (
             <p>
-              <a href={`${links.prefix}/users/sign_up`}>Sign up</a> if you have no account.
+              <Phrase text="{link} if you have no account." link={<a href={`${links.prefix}/users/sign_up`}>{t('Sign up')}</a>} />
             </p>
           )}
         </>
@@ -110,7 +112,7 @@ export const signInForm = form({
     const given = { login: login.trim(), password, remember }
     const directory = name ? (await signOnProviders(ctx)).ldap.find((one) => one.name === name) : undefined
     const started = directory ? await signInByDirectory(ctx, directory, given) : name ? null : await signIn(ctx, given)
-    if (!started) throw refused('The username, address or password is wrong, or the account may not sign in')
+    if (!started) throw refused(t('The username, address or password is wrong, or the account may not sign in'))
     if (view.session) await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id)
     return enter(ctx, started, localPath(input.return_to))
   },
@@ -143,7 +145,7 @@ export const signOutForm = form({
     const provider = view.session && (await endSession(ctx, view.session.impersonator ?? view.session.caller.user, view.session.id))
     const elsewhere = (await endSessionAddress(ctx, provider)) ?? view.settings.after_sign_out_path
     const cookies = [{ name: sessionCookie(ctx), value: null }]
-    if (elsewhere !== null) return { ...leadOut('You are signed out here', new WholeAddress(elsewhere)), cookies }
-    return new Redirect(PATH, { notice: 'You are signed out.', cookies })
+    if (elsewhere !== null) return { ...leadOut(t('You are signed out here'), new WholeAddress(elsewhere)), cookies }
+    return new Redirect(PATH, { notice: t('You are signed out.'), cookies })
   },
 })

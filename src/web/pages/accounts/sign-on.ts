@@ -7,6 +7,7 @@ import { WholeAddress } from '../../../http/redirect.js'
 import { beginOpenid, finishOpenid } from '../../../services/identity/sign-in/openid.js'
 import { labelOf, linkIdentity, signOn, signOnProviders } from '../../../services/identity/sign-in/sign-on.js'
 import type { OpenidProvider } from '../../../sign-on-config.js'
+import { t } from '../../language/language.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { leadOut } from './lead-out.js'
@@ -18,7 +19,7 @@ const named = { provider: str() }
 async function getProvider(ctx: Context, name: string): Promise<OpenidProvider> {
   const { openid } = await signOnProviders(ctx)
   const provider = openid.find((one) => one.name === name)
-  if (!provider) throw forbidden('there is no such way to sign in at the moment')
+  if (!provider) throw forbidden(t('there is no such way to sign in at the moment'))
   return provider
 }
 
@@ -32,7 +33,7 @@ export const signOnForm = form({
   async submit({ ctx, input, view }) {
     const provider = await getProvider(ctx, input.provider)
     const to = await beginOpenid(ctx, provider, { browser: view.browser ?? '', returnTo: localPath(input.return_to) })
-    return leadOut(`Sign in with ${labelOf(provider)}`, new WholeAddress(to))
+    return leadOut(t('Sign in with {label}', { label: labelOf(provider) }), new WholeAddress(to))
   },
 })
 
@@ -48,6 +49,6 @@ export const callbackPage = page({
     const { profile, returnTo } = await finishOpenid(ctx, provider, view.browser, query)
     if (!caller.user) return enter(ctx, await signOn(ctx, provider, profile), returnTo)
     await linkIdentity(ctx, caller.user, provider, profile.uid)
-    return new Redirect('/-/profile/account', { notice: `Your account is connected with ${labelOf(provider)}.` })
+    return new Redirect('/-/profile/account', { notice: t('Your account is connected with {label}.', { label: labelOf(provider) }) })
   },
 })

@@ -11,6 +11,8 @@ import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Prose } from '../../components/markup.js'
 import { renderText } from '../../components/render-text.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { form, page, Redirect } from '../../page.js'
 import { countLinkRequest } from './limits.js'
 import { enter } from './sign-in.js'
@@ -29,35 +31,37 @@ export const signUpPage = page({
     const captcha = await findCaptcha(ctx)
     const f = fieldsOf(view, given).user
     return {
-      title: 'Sign up',
+      title: t('Sign up'),
       narrow: true,
       ...(captcha && { sources: captcha.sources }),
       headers: { 'cache-control': 'no-store' },
       body: (
         <>
-          <h1>Sign up to Roost</h1>
-          {settings.require_admin_approval_after_user_signup && <p class="dim">An administrator approves new accounts before they can be used.</p>}
+          <h1>{t('Sign up to Roost')}</h1>
+          {settings.require_admin_approval_after_user_signup && (
+            <p class="dim">{t('An administrator approves new accounts before they can be used.')}</p>
+          )}
           <FormTag view={view} action="/users">
             <FormFaults view={view} />
-            <Field {...f.name} label="Name" autocomplete="name" autofocus />
+            <Field {...f.name} label={t('Name')} autocomplete="name" autofocus />
             <Field
               {...f.username}
-              label="Username"
-              hint="Letters, digits, “-”, “_” and “.”. It is in the addresses of your projects."
+              label={t('Username')}
+              hint={t('Letters, digits, “-”, “_” and “.”. It is in the addresses of your projects.')}
               autocomplete="username"
             />
             <Field
               {...f.email}
-              label="E-mail address"
-              hint={confirmsByMail(ctx, settings) ? 'You get a mail with a link that confirms it.' : undefined}
+              label={t('E-mail address')}
+              hint={confirmsByMail(ctx, settings) ? t('You get a mail with a link that confirms it.') : undefined}
               autocomplete="email"
             />
-            <Field {...f.password} label="Password" type="password" hint="8 to 128 characters." autocomplete="new-password" />
+            <Field {...f.password} label={t('Password')} type="password" hint={t('8 to 128 characters.')} autocomplete="new-password" />
             {captcha && <Challenge captcha={captcha} />}
-            <Submit label="Sign up" />
+            <Submit label={t('Sign up')} />
           </FormTag>
           <p>
-            <a href={`${view.links.prefix}/users/sign_in`}>Sign in</a> if you have an account.
+            <Phrase text="{link} if you have an account." link={<a href={`${view.links.prefix}/users/sign_in`}>{t('Sign in')}</a>} />
           </p>
         </>
       ),
@@ -71,7 +75,7 @@ const Challenge = ({ captcha: { script, widget, siteKey } }: { captcha: Captcha 
     <script src={script} async defer />
     <div class={widget} data-sitekey={siteKey} />
     <noscript>
-      <p>The captcha needs scripts, which are off in this browser. Ask an administrator for an account.</p>
+      <p>{t('The captcha needs scripts, which are off in this browser. Ask an administrator for an account.')}</p>
     </noscript>
   </div>
 )
@@ -108,7 +112,7 @@ export const signUpForm = form({
     const user = await signUp(ctx, { name: name.trim(), username: username.trim(), email, password })
     if (!user) return new Redirect(ALMOST)
     const { after_sign_up_text: text } = view.settings
-    return enter(ctx, await startSession(ctx, user), '/', { notice: `Your account is ready.${text ? ` ${text}` : ''}` })
+    return enter(ctx, await startSession(ctx, user), '/', { notice: `${t('Your account is ready.')}${text ? ` ${text}` : ''}` })
   },
 })
 
@@ -125,22 +129,30 @@ export const almostTherePage = page({
     if (!settings.signup_enabled) throw notFound()
     const text = await renderText(ctx, caller, null, settings.after_sign_up_text)
     return {
-      title: 'Almost there',
+      title: t('Almost there'),
       narrow: true,
       body: (
         <>
-          <h1>Almost there</h1>
+          <h1>{t('Almost there')}</h1>
           {confirmsByMail(ctx, settings) && (
             <p>
-              Look into your mail: it has a link that confirms your address. <a href={`${links.prefix}/users/confirmation/new`}>Send it again</a>
+              <Phrase
+                text="Look into your mail: it has a link that confirms your address. {link}"
+                link={<a href={`${links.prefix}/users/confirmation/new`}>{t('Send it again')}</a>}
+              />
             </p>
           )}
           {settings.require_admin_approval_after_user_signup && (
-            <p>An administrator looks at your account. {ctx.mail ? 'A mail tells you when you can sign in.' : 'Sign in when it is approved.'}</p>
+            <p>
+              <Phrase
+                text="An administrator looks at your account. {next}"
+                next={ctx.mail ? t('A mail tells you when you can sign in.') : t('Sign in when it is approved.')}
+              />
+            </p>
           )}
           {text && <Prose html={text} />}
           <p>
-            <a href={`${links.prefix}/users/sign_in`}>To sign-in</a>
+            <a href={`${links.prefix}/users/sign_in`}>{t('To sign-in')}</a>
           </p>
         </>
       ),

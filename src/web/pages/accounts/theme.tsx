@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { anyone } from '../../../access/rules.js'
 import { oneOfOrBlank, opt, str } from '../../../http/params.js'
 import { ThemeSwitch } from '../../components/theme-switch.js'
+import { t } from '../../language/language.js'
 import { localPath } from '../../local-path.js'
 import { form, page, Redirect } from '../../page.js'
 import { chosenTheme } from '../../session/theme.js'
@@ -17,10 +18,10 @@ export const themePage = page({
   access: anyone,
   input: z.object(returnTo),
   show: async ({ input, view }) => ({
-    title: 'Colours',
+    title: t('Colours'),
     body: (
       <>
-        <h1>Colours</h1>
+        <h1>{t('Colours')}</h1>
         <ThemeSwitch view={view} returnTo={localPath(input.return_to, AT)} />
       </>
     ),

@@ -4,6 +4,7 @@ import type { Context } from '../../../context.js'
 import { orDefault, str } from '../../../http/params.js'
 import { threadOf, unsubscribe } from '../../../services/mail/unsubscribe.js'
 import { FormTag, Submit } from '../../components/form.js'
+import { t } from '../../language/language.js'
 import { form, type Html, page } from '../../page.js'
 import { countBadLink } from './limits.js'
 
@@ -37,16 +38,16 @@ export const unsubscribePage = page({
   async show({ ctx, input: { token }, view }) {
     if (!(await threadOf(ctx, token))) return badLink(ctx)
     return {
-      title: 'Unsubscribe',
+      title: t('Unsubscribe'),
       narrow: true,
       headers,
       body: (
         <>
-          <h1>Unsubscribe</h1>
-          <p>Do you want no more mail about this?</p>
+          <h1>{t('Unsubscribe')}</h1>
+          <p>{t('Do you want no more mail about this?')}</p>
           <FormTag view={view} action={AT}>
             <input type="hidden" name="token" value={token} />
-            <Submit label="Unsubscribe" />
+            <Submit label={t('Unsubscribe')} />
           </FormTag>
         </>
       ),

@@ -1,6 +1,8 @@
 import { anyone } from '../../../access/rules.js'
 import { Prose } from '../../components/markup.js'
 import { renderText } from '../../components/render-text.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { page } from '../../page.js'
 
 /** How the service is used: the text of the administrators, or a short one, and what runs it (WB-186). */
@@ -10,40 +12,50 @@ export const helpPage = page({
   async show({ ctx, caller, view: { links, settings, viewer } }) {
     const html = await renderText(ctx, caller, null, settings.help_page_text)
     return {
-      title: 'Help',
+      title: t('Help'),
       body: (
         <section class="content help">
-          <h1>Help</h1>
+          <h1>{t('Help')}</h1>
           {html ? (
             <Prose html={html} />
           ) : (
             <>
-              <h2>Begin</h2>
+              <h2>{t('Begin')}</h2>
               <ul>
                 {!viewer && settings.signup_enabled && (
                   <li>
-                    <a href={`${links.prefix}/users/sign_up`}>Make an account</a>
+                    <a href={`${links.prefix}/users/sign_up`}>{t('Make an account')}</a>
                   </li>
                 )}
                 <li>
-                  <a href={`${links.prefix}/-/profile/keys`}>Add an SSH key</a>, or{' '}
-                  <a href={`${links.prefix}/-/profile/personal_access_tokens`}>a token</a> for Git over HTTPS and for programs
+                  <Phrase
+                    text="{link}, or {link2} for Git over HTTPS and for programs"
+                    link={<a href={`${links.prefix}/-/profile/keys`}>{t('Add an SSH key')}</a>}
+                    link2={<a href={`${links.prefix}/-/profile/personal_access_tokens`}>{t('a token')}</a>}
+                  />
                 </li>
                 <li>
-                  <a href={`${links.prefix}/explore`}>Look at projects</a>
+                  <a href={`${links.prefix}/explore`}>{t('Look at projects')}</a>
                 </li>
-                <li>Push to a new address below your name, and the project is made.</li>
+                <li>{t('Push to a new address below your name, and the project is made.')}</li>
               </ul>
-              <h2>Keys on pages</h2>
+              <h2>{t('Keys on pages')}</h2>
               <p>
-                <kbd>/</kbd> searches, <kbd>t</kbd> finds a file, <kbd>w</kbd> switches the branch, <kbd>j</kbd> and <kbd>k</kbd> go through lists and
-                changes, <kbd>?</kbd> lists the keys of a page.
+                <Phrase
+                  text="{kbd} searches, {kbd2} finds a file, {kbd3} switches the branch, {kbd4} and {kbd5} go through lists and changes, {kbd6} lists the keys of a page."
+                  kbd={<kbd>/</kbd>}
+                  kbd2={<kbd>t</kbd>}
+                  kbd3={<kbd>w</kbd>}
+                  kbd4={<kbd>j</kbd>}
+                  kbd5={<kbd>k</kbd>}
+                  kbd6={<kbd>?</kbd>}
+                />
               </p>
             </>
           )}
-          <h2>For programs</h2>
+          <h2>{t('For programs')}</h2>
           <p>
-            <a href={`${links.prefix}/api/docs`}>The API</a> is described with an example of each call.
+            <Phrase text="{link} is described with an example of each call." link={<a href={`${links.prefix}/api/docs`}>{t('The API')}</a>} />
           </p>
           {!settings.help_page_hide_commercial_content && (
             <>
@@ -57,7 +69,7 @@ export const helpPage = page({
           {settings.help_page_support_url && (
             <p>
               <a class="button" href={settings.help_page_support_url} rel="noopener">
-                Get support
+                {t('Get support')}
               </a>
             </p>
           )}

@@ -22,6 +22,8 @@ import { Avatar } from '../../components/people/avatar.js'
 import { DashboardHeading, DashboardTabs } from '../../components/projects/dashboard.js'
 import { listedProjects, ProjectRows } from '../../components/projects/project-rows.js'
 import { Time } from '../../components/time.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
 import { FIRST_STEPS, FirstStepsCard } from './first-steps.js'
@@ -64,10 +66,10 @@ export const dashboardPage = page({
     const shown = await listedProjects(ctx, caller.user, projects.items)
     const nothing = reviews.total + requests.total + issues.total + todos.total === 0
     return {
-      title: 'Home',
+      title: t('Home'),
       body: (
         <>
-          <DashboardHeading view={view} title="What waits for you" />
+          <DashboardHeading view={view} title={t('What waits for you')} />
           <DashboardTabs view={view} at="/dashboard" />
           <div class="with-aside wider">
             <div>
@@ -75,26 +77,26 @@ export const dashboardPage = page({
               {nothing && (
                 <section class="empty">
                   <Icon name="check" />
-                  <h2>Nothing waits for you</h2>
-                  <p>Reviews, your merge requests, issues and to-dos are shown here.</p>
+                  <h2>{t('Nothing waits for you')}</h2>
+                  <p>{t('Reviews, your merge requests, issues and to-dos are shown here.')}</p>
                 </section>
               )}
-              <Part view={view} title="Waiting for your review" total={reviews.total} at="/dashboard/merge_requests">
+              <Part view={view} title={t('Waiting for your review')} total={reviews.total} at="/dashboard/merge_requests">
                 {reviews.items.map((record) => (
                   <RequestLine key={record.request.id} view={view} record={record} state={stateOf(states, record)} />
                 ))}
               </Part>
-              <Part view={view} title="Your merge requests" total={requests.total} at="/dashboard/merge_requests?scope=created_by_me">
+              <Part view={view} title={t('Your merge requests')} total={requests.total} at="/dashboard/merge_requests?scope=created_by_me">
                 {requests.items.map((record) => (
                   <RequestLine key={record.request.id} view={view} record={record} state={stateOf(states, record)} />
                 ))}
               </Part>
-              <Part view={view} title="Your issues" total={issues.total} at="/dashboard/issues">
+              <Part view={view} title={t('Your issues')} total={issues.total} at="/dashboard/issues">
                 {issues.items.map((record) => (
                   <IssueLine key={record.issue.id} view={view} record={record} />
                 ))}
               </Part>
-              <Part view={view} title="To-dos" total={todos.total} at="/dashboard/todos">
+              <Part view={view} title={t('To-dos')} total={todos.total} at="/dashboard/todos">
                 {todos.items.map((record) => (
                   <TodoLine key={record.todo.id} view={view} viewer={caller.user} record={record} />
                 ))}
@@ -103,14 +105,16 @@ export const dashboardPage = page({
             <section class="box" aria-labelledby="projects">
               <div class="head">
                 <h2 class="grow" id="projects">
-                  Your projects
+                  {t('Your projects')}
                 </h2>
-                <a href={`${view.links.prefix}/dashboard/projects`}>All {projects.total}</a>
+                <a href={`${view.links.prefix}/dashboard/projects`}>
+                  <Phrase text="All {count}" count={projects.total} />
+                </a>
               </div>
               <form method="get" action={`${view.links.prefix}/dashboard/projects`} class="find-project">
-                <input name="name" type="search" placeholder="Find a project" aria-label="Find a project" />
+                <input name="name" type="search" placeholder={t('Find a project')} aria-label={t('Find a project')} />
               </form>
-              <ProjectRows view={view} projects={shown} empty="You are in no project yet. Make one, or push to a new address below your name." />
+              <ProjectRows view={view} projects={shown} empty={t('You are in no project yet. Make one, or push to a new address below your name.')} />
             </section>
           </div>
         </>
@@ -139,8 +143,8 @@ const Part = ({ view, title, total, at, children }: PartProps) =>
         <h2 class="grow">
           {title} <span class="count">{total}</span>
         </h2>
-        <a href={view.links.prefix + at} aria-label={`All: ${title}`}>
-          All
+        <a href={view.links.prefix + at} aria-label={t('All: {title}', { title })}>
+          {t('All')}
         </a>
       </div>
       <ul class="rows">{children}</ul>
@@ -159,7 +163,7 @@ function RequestLine({
   const threads = request.unresolved_discussions_count
   return (
     <Row
-      before={<StateIcon icon="git-pull-request" kind="success" label="open" />}
+      before={<StateIcon icon="git-pull-request" kind="success" label={t('open')} />}
       actions={
         <>
           <PipelineIcon state={state} />
@@ -177,8 +181,13 @@ function RequestLine({
       </a>
       <span class="dim">
         {path}!{request.iid} · <Time at={request.updated_at} />
-        {threads > 0 && <span class="waiting"> · {threads === 1 ? '1 open thread' : `${threads} open threads`}</span>}
-        {request.merge_status === 'cannot_be_merged' && <span class="late"> · has conflicts</span>}
+        {threads > 0 && <span class="waiting"> · {plural(threads, '1 open thread', '{count} open threads')}</span>}
+        {request.merge_status === 'cannot_be_merged' && (
+          <span class="late">
+            {' · '}
+            {t('has conflicts')}
+          </span>
+        )}
       </span>
     </Row>
   )
@@ -189,7 +198,7 @@ function IssueLine({ view, record: { issue, labels, path } }: { view: PageView; 
   const isLate = issue.due_date !== null && issue.due_date < view.now.toISOString().slice(0, 10)
   return (
     <Row
-      before={<StateIcon icon="circle-dot" kind="success" label="open" />}
+      before={<StateIcon icon="circle-dot" kind="success" label={t('open')} />}
       actions={
         <span class="labels">
           <Labels labels={labels} at={links.page('issues')} />
@@ -201,7 +210,12 @@ function IssueLine({ view, record: { issue, labels, path } }: { view: PageView; 
       </a>
       <span class="dim">
         {path}#{issue.iid}
-        {issue.due_date && <span class={isLate ? 'late' : ''}> · due {issue.due_date}</span>}
+        {issue.due_date && (
+          <span class={isLate ? 'late' : ''}>
+            {' · '}
+            <Phrase text="due {dueDate}" dueDate={issue.due_date} />
+          </span>
+        )}
       </span>
     </Row>
   )
@@ -218,7 +232,15 @@ function TodoLine({ view, viewer, record }: { view: PageView; viewer: { id: numb
           <span class="dim">
             <Time at={todo.created_at} />
           </span>
-          <ActionButton view={view} action={`/dashboard/todos/${todo.id}`} method="DELETE" label="Done" what={title} icon="check" class="ghost" />
+          <ActionButton
+            view={view}
+            action={`/dashboard/todos/${todo.id}`}
+            method="DELETE"
+            label={t('Done')}
+            what={title}
+            icon="check"
+            class="ghost"
+          />
         </>
       }
     >

@@ -2,6 +2,7 @@ import { signedIn } from '../../../access/rules.js'
 import type { FirstSteps } from '../../../services/activity/first-steps.js'
 import { ActionButton } from '../../components/form.js'
 import { Icon } from '../../components/icon.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { form, Redirect } from '../../page.js'
 import { withDismissed } from '../../session/cookies.js'
@@ -14,20 +15,26 @@ export const FirstStepsCard = ({ view, steps }: { view: PageView; steps: FirstSt
   <section class="box" aria-labelledby="first-steps">
     <div class="head">
       <h2 class="grow" id="first-steps">
-        Roost is yours: what to do first
+        {t('Roost is yours: what to do first')}
       </h2>
-      <ActionButton view={view} action="/-/first_steps/dismiss" label="Dismiss" what="these steps" class="ghost" />
+      <ActionButton view={view} action="/-/first_steps/dismiss" label={t('Dismiss')} what={t('these steps')} class="ghost" />
     </div>
     <ul class="rows">
-      <Step view={view} to="/-/profile/password/edit" label="Choose a password of your own" text="The first one was made for you." />
+      <Step view={view} to="/-/profile/password/edit" label={t('Choose a password of your own')} text={t('The first one was made for you.')} />
       <Step
         view={view}
         to="/admin/users/new"
-        label="Add a colleague"
-        text="Or let people sign up, in the settings of the administration."
+        label={t('Add a colleague')}
+        text={t('Or let people sign up, in the settings of the administration.')}
         isDone={steps.hasColleague}
       />
-      <Step view={view} to="/projects/new" label="Make a project" text="Empty, or with what another server has." isDone={steps.hasProject} />
+      <Step
+        view={view}
+        to="/projects/new"
+        label={t('Make a project')}
+        text={t('Empty, or with what another server has.')}
+        isDone={steps.hasProject}
+      />
     </ul>
   </section>
 )
@@ -41,7 +48,7 @@ const Step = ({ view, to, label, text, isDone = false }: { view: PageView; to: s
       <span>
         {isDone ? (
           <>
-            {label} <span class="dim">(done)</span>
+            {label} <span class="dim">{t('(done)')}</span>
           </>
         ) : (
           <a href={view.links.prefix + to}>

@@ -11,6 +11,7 @@ import { Activity } from '../../components/people/activity.js'
 import { DashboardHeading, DashboardTabs } from '../../components/projects/dashboard.js'
 import { listedProjects, ProjectRows, pathsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
+import { t } from '../../language/language.js'
 import { page, Redirect } from '../../page.js'
 import { TopicHead } from './topics.js'
 
@@ -27,7 +28,7 @@ export const homePage = page({
   },
 })
 
-const mine = (at: string, title: string, filter: { membership?: boolean; starred?: boolean }, empty: string) =>
+const mine = (at: string, title: () => string, filter: { membership?: boolean; starred?: boolean }, empty: () => string) =>
   page({
     at,
     robots: 'disallow',
@@ -38,16 +39,16 @@ const mine = (at: string, title: string, filter: { membership?: boolean; starred
       const wanted = { ...filter, search: name, order_by: 'last_activity_at', sort: 'desc', page: number, per_page: PER_PAGE } as const
       const { items, total } = await listProjects(ctx, caller, wanted)
       return {
-        title,
+        title: title(),
         body: (
           <>
-            <DashboardHeading view={view} title={title} />
+            <DashboardHeading view={view} title={title()} />
             <DashboardTabs view={view} at={at} />
-            <SearchForm action={`${view.links.prefix}${at}`} label="Find a project" name="name" value={name} />
+            <SearchForm action={`${view.links.prefix}${at}`} label={t('Find a project')} name="name" value={name} />
             <ProjectRows
               view={view}
               projects={await listedProjects(ctx, caller.user, items)}
-              empty={name ? 'None of these projects has this in its name.' : empty}
+              empty={name ? t('None of these projects has this in its name.') : empty()}
             />
             <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
           </>
@@ -58,11 +59,16 @@ const mine = (at: string, title: string, filter: { membership?: boolean; starred
 
 export const ownProjectsPage = mine(
   '/dashboard/projects',
-  'Your projects',
+  () => t('Your projects'),
   { membership: true },
-  'You are in no project yet. Make one, or push to a new address below your name.',
+  () => t('You are in no project yet. Make one, or push to a new address below your name.'),
 )
-export const starredPage = mine('/dashboard/projects/starred', 'Starred projects', { starred: true }, 'You have starred no project yet.')
+export const starredPage = mine(
+  '/dashboard/projects/starred',
+  () => t('Starred projects'),
+  { starred: true },
+  () => t('You have starred no project yet.'),
+)
 
 /** What happened in the projects that the viewer is a member of. */
 export const ownActivityPage = page({
@@ -73,13 +79,18 @@ export const ownActivityPage = page({
   async show({ ctx, caller, input: { page: number }, view }) {
     const { items, total } = await listOwnEvents(ctx, caller, { all: true, sort: 'desc', page: number, per_page: PER_PAGE })
     return {
-      title: 'Activity',
-      feed: { title: 'Activity of your projects', at: '/dashboard/projects.atom' },
+      title: t('Activity'),
+      feed: { title: t('Activity of your projects'), at: '/dashboard/projects.atom' },
       body: (
         <>
-          <DashboardHeading view={view} title="Activity" />
+          <DashboardHeading view={view} title={t('Activity')} />
           <DashboardTabs view={view} at="/dashboard/activity" />
-          <Activity view={view} events={items} paths={await pathsOf(ctx, caller.user, items)} empty="Nothing has happened in your projects yet." />
+          <Activity
+            view={view}
+            events={items}
+            paths={await pathsOf(ctx, caller.user, items)}
+            empty={t('Nothing has happened in your projects yet.')}
+          />
           <Pager view={view} page={number} perPage={PER_PAGE} total={total} />
         </>
       ),
@@ -88,14 +99,15 @@ export const ownActivityPage = page({
 })
 
 /** The orders of the list, by the names that addresses have had from the start. */
-const ORDERS = {
-  latest_activity_desc: ['Latest activity', 'last_activity_at', 'desc'],
-  stars_desc: ['Most stars', 'star_count', 'desc'],
-  created_desc: ['Newest', 'created_at', 'desc'],
-  name_asc: ['Name', 'name', 'asc'],
-} as const
-type Order = keyof typeof ORDERS
-const isOrder = (text: string | undefined): text is Order => text !== undefined && Object.hasOwn(ORDERS, text)
+const orders = () =>
+  ({
+    latest_activity_desc: [t('Latest activity'), 'last_activity_at', 'desc'],
+    stars_desc: [t('Most stars'), 'star_count', 'desc'],
+    created_desc: [t('Newest'), 'created_at', 'desc'],
+    name_asc: [t('Name'), 'name', 'asc'],
+  }) as const
+type Order = keyof ReturnType<typeof orders>
+const isOrder = (text: string | undefined): text is Order => text !== undefined && Object.hasOwn(orders(), text)
 
 /** The projects that everyone, or everyone who is signed in, may see (WB-236). */
 export const explorePage = page({
@@ -104,7 +116,7 @@ export const explorePage = page({
   input: input.extend({ topic: opt(str()), tag: opt(str()), language: opt(str()), sort: opt(str()) }),
   async show({ ctx, caller, input: { page: number, name, topic, tag, language, sort }, view }) {
     const order = isOrder(sort) ? sort : 'latest_activity_desc'
-    const [, order_by, direction] = ORDERS[order]
+    const [, order_by, direction] = orders()[order]
     const wantedTopic = topic || tag || undefined
     const { items, total } = await listProjects(ctx, caller, {
       search: name,
@@ -120,27 +132,28 @@ export const explorePage = page({
     })
     const known = wantedTopic === undefined ? null : await findTopic(ctx, caller, wantedTopic)
     return {
-      title: 'Explore',
+      title: t('Explore'),
       body: (
         <>
-          <DashboardHeading view={view} title="Explore projects" />
+          <DashboardHeading view={view} title={t('Explore projects')} />
           {caller.user && <DashboardTabs view={view} at="/explore" />}
           <p>
-            <a href={`${view.links.prefix}/explore/groups`}>All groups</a> · <a href={`${view.links.prefix}/explore/projects/topics`}>All topics</a>
+            <a href={`${view.links.prefix}/explore/groups`}>{t('All groups')}</a> ·{' '}
+            <a href={`${view.links.prefix}/explore/projects/topics`}>{t('All topics')}</a>
           </p>
           {known && <TopicHead view={view} topic={known} />}
           <search>
             <form method="get" action={`${view.links.prefix}/explore`} class="search several">
-              <input name="name" type="search" value={name ?? ''} placeholder="Name" aria-label="Name" />
-              <input name="topic" type="search" value={wantedTopic ?? ''} placeholder="Topic" aria-label="Topic" />
-              <input name="language" type="search" value={language ?? ''} placeholder="Language" aria-label="Programming language" />
-              <select name="sort" aria-label="Order">
-                <Options choices={Object.entries(ORDERS).map(([value, [label]]) => ({ value, label }))} chosen={order} />
+              <input name="name" type="search" value={name ?? ''} placeholder={t('Name')} aria-label={t('Name')} />
+              <input name="topic" type="search" value={wantedTopic ?? ''} placeholder={t('Topic')} aria-label={t('Topic')} />
+              <input name="language" type="search" value={language ?? ''} placeholder={t('Language')} aria-label={t('Programming language')} />
+              <select name="sort" aria-label={t('Order')}>
+                <Options choices={Object.entries(orders()).map(([value, [label]]) => ({ value, label }))} chosen={order} />
               </select>
-              <button type="submit">Search</button>
+              <button type="submit">{t('Search')}</button>
             </form>
           </search>
-          <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty="There is no such project that you may see." />
+          <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty={t('There is no such project that you may see.')} />
           <Pager view={view} page={number} perPage={PER_PAGE} total={total} counted={false} />
         </>
       ),

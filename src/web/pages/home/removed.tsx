@@ -4,6 +4,8 @@ import { ActionButton } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { DashboardTabs } from '../../components/projects/dashboard.js'
 import { dayText } from '../../components/time.js'
+import { said, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { DELETED_PROJECTS, inUrl } from '../../links.js'
 import { page } from '../../page.js'
 
@@ -15,12 +17,12 @@ export const removedPage = page({
   async show({ ctx, caller, view }) {
     const found = await listRestorable(ctx, caller)
     return {
-      title: 'Deleted',
+      title: t('Deleted'),
       body: (
         <>
-          <h1>Deleted</h1>
+          <h1>{t('Deleted')}</h1>
           <DashboardTabs view={view} at={DELETED_PROJECTS} />
-          <Rows empty="Nothing of yours waits for its removal.">
+          <Rows empty={t('Nothing of yours waits for its removal.')}>
             {found.map(({ kind, id, full_path, former_path, due }) => {
               const home = `${kind === 'group' ? '/groups' : ''}/${inUrl(full_path)}`
               return (
@@ -28,17 +30,23 @@ export const removedPage = page({
                   key={`${kind} ${id}`}
                   actions={
                     <>
-                      <ActionButton view={view} action={`${home}/-/restore`} label="Restore" what={former_path} />
-                      <a class="button" href={`${view.links.prefix}${home}/-/settings/advanced`} aria-label={`Settings of ${former_path}`}>
-                        Settings
+                      <ActionButton view={view} action={`${home}/-/restore`} label={t('Restore')} what={former_path} />
+                      <a
+                        class="button"
+                        href={`${view.links.prefix}${home}/-/settings/advanced`}
+                        aria-label={t('Settings of {formerPath}', { formerPath: former_path })}
+                      >
+                        {t('Settings')}
                       </a>
                     </>
                   }
                 >
                   <span>
-                    <strong>{former_path}</strong> <Badge>{kind}</Badge>
+                    <strong>{former_path}</strong> <Badge>{said(kind)}</Badge>
                   </span>
-                  <span class="dim">Deleted for good on {dayText(due)}</span>
+                  <span class="dim">
+                    <Phrase text="Deleted for good on {day}" day={dayText(due)} />
+                  </span>
                 </Row>
               )
             })}

@@ -6,6 +6,7 @@ import { listTopics, type Topic } from '../../../services/projects/topics.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { DashboardHeading } from '../../components/projects/dashboard.js'
 import { SearchForm } from '../../components/search.js'
+import { plural, t } from '../../language/language.js'
 import { type PageView, page, Redirect } from '../../page.js'
 
 const AT = '/explore/projects/topics'
@@ -34,21 +35,19 @@ export const topicsPage = page({
   async show({ ctx, caller, input: { search, page: number }, view }) {
     const { items, total } = await listTopics(ctx, caller, { search, page: number, per_page: PER_PAGE })
     return {
-      title: 'Topics',
+      title: t('Topics'),
       body: (
         <>
-          <DashboardHeading view={view} title="Topics" />
-          <SearchForm action={view.links.prefix + AT} label="Name" name="search" value={search} />
-          <Rows empty={search ? 'There is no such topic.' : 'There are no topics: projects get them in their settings.'}>
+          <DashboardHeading view={view} title={t('Topics')} />
+          <SearchForm action={view.links.prefix + AT} label={t('Name')} name="search" value={search} />
+          <Rows empty={search ? t('There is no such topic.') : t('There are no topics: projects get them in their settings.')}>
             {items.map((topic) => (
               <Row key={topic.id} before={<Picture view={view} topic={topic} />}>
                 <span class="wrap">
                   <a href={`${view.links.prefix}/explore?${new URLSearchParams({ topic: topic.name })}`}>
                     <strong>{topic.title ?? topic.name}</strong>
                   </a>{' '}
-                  <span class="dim">
-                    {topic.projects_count} {topic.projects_count === 1 ? 'project' : 'projects'}
-                  </span>
+                  <span class="dim">{plural(topic.projects_count, '{count} project', '{count} projects')}</span>
                 </span>
                 {topic.description && <span class="dim wrap">{topic.description}</span>}
               </Row>

@@ -20,8 +20,10 @@ import {
 } from '../../../services/identity/oauth/authorizations.js'
 import { INVALID_SCOPE } from '../../../services/identity/oauth/failures.js'
 import { NATIVE } from '../../../services/identity/oauth/redirect-uris.js'
-import { SCOPE_MEANINGS } from '../../components/accounts/scopes.js'
+import { scopeMeanings } from '../../components/accounts/scopes.js'
 import { ActionButton } from '../../components/form.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
 const AT = '/oauth/authorize'
@@ -54,13 +56,13 @@ export const authorizePage = page({
     const user = signedInBy(caller)
     if (!user || !view.session) {
       if (asks) throw unauthenticated()
-      return leadBack(ctx, view, request, { error: 'login_required', description: 'The user is not signed in.' })
+      return leadBack(ctx, view, request, { error: 'login_required', description: t('The user is not signed in.') })
     }
     const refusal = refusalFor(ctx, view, user, request)
     if (refusal) return leadBack(ctx, view, request, refusal)
     if (request.prompt !== 'consent' && (await isAllowed(ctx, user, request)))
       return leadBack(ctx, view, request, { code: await authorize(ctx, user, request, view.session.created_at) })
-    if (!asks) return leadBack(ctx, view, request, { error: 'consent_required', description: 'The user has to be asked.' })
+    if (!asks) return leadBack(ctx, view, request, { error: 'consent_required', description: t('The user has to be asked.') })
     return consentPage(view, user, request, input)
   },
 })
@@ -71,7 +73,7 @@ const signedInBy = (caller: Caller): SignedIn | null => (caller.user ? caller : 
 function refusalFor(ctx: Context, view: PageView, { user }: SignedIn, { scopes, maxAge }: AuthorizationRequest): Refusal | null {
   if (scopes.includes('sudo') && !user.admin) return { error: 'invalid_scope', description: INVALID_SCOPE }
   const age = ctx.now().getTime() - (view.session?.created_at.getTime() ?? 0)
-  return maxAge !== null && age > maxAge * 1000 ? { error: 'login_required', description: 'The user has to sign out first.' } : null
+  return maxAge !== null && age > maxAge * 1000 ? { error: 'login_required', description: t('The user has to sign out first.') } : null
 }
 
 /** Where an answer leads: to the address that the application has registered, or to the page with its code. */
@@ -92,14 +94,18 @@ function leadBack(ctx: Context, view: PageView, recipient: Recipient, answer: { 
  * forms to go, which is this service alone (WB-30).
  */
 const bridgePage = ({ application, redirectUri }: Recipient, { href: to }: WholeAddress): Html => ({
-  title: `Back to ${application.name}`,
+  title: t('Back to {name}', { name: application.name }),
   narrow: true,
   headers: { 'cache-control': 'no-store', refresh: `0;url=${to}` },
   body: (
     <>
-      <h1>Back to {application.name}</h1>
+      <h1>
+        <Phrase text="Back to {name}" name={application.name} />
+      </h1>
       <p>
-        <a href={to}>Continue to {placeOf(redirectUri)}</a>
+        <a href={to}>
+          <Phrase text="Continue to {place}" place={placeOf(redirectUri)} />
+        </a>
       </p>
     </>
   ),
@@ -108,7 +114,7 @@ const bridgePage = ({ application, redirectUri }: Recipient, { href: to }: Whole
 /** The site or program that an address leads to. */
 function placeOf(uri: string): string {
   const { origin, protocol } = new URL(uri)
-  return origin === 'null' ? `a program on this device (${protocol})` : origin
+  return origin === 'null' ? t('a program on this device ({protocol})', { protocol }) : origin
 }
 
 function consentPage(view: PageView, { user }: SignedIn, request: AuthorizationRequest, input: AuthorizationParameters): Html {
@@ -117,40 +123,44 @@ function consentPage(view: PageView, { user }: SignedIn, request: AuthorizationR
   const fields = Object.fromEntries(Object.entries(asked).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
   const { protocol } = new URL(redirectUri)
   return {
-    title: `Authorize ${application.name}`,
+    title: t('Authorize {name}', { name: application.name }),
     narrow: true,
     headers: { 'cache-control': 'no-store' },
     formsLeadTo: redirectUri === NATIVE ? undefined : protocol,
     body: (
       <>
-        <h1>Authorize {application.name}?</h1>
+        <h1>
+          <Phrase text="Authorize {name}?" name={application.name} />
+        </h1>
         <p>
-          <strong>{application.name}</strong> wants to use your account <strong>{user.username}</strong>. It will be able to:
+          <Phrase
+            text="{name} wants to use your account {username}. It will be able to:"
+            name={<strong>{application.name}</strong>}
+            username={<strong>{user.username}</strong>}
+          />
         </p>
         <ul>
           {scopes.map((scope) => (
             <li key={scope}>
-              {SCOPE_MEANINGS[scope as Scope]} <span class="dim">({scope})</span>
+              {scopeMeanings()[scope as Scope]} <span class="dim">({scope})</span>
             </li>
           ))}
         </ul>
         <p>
           {redirectUri === NATIVE ? (
-            'You will see a code, to copy into the program.'
+            t('You will see a code, to copy into the program.')
           ) : (
-            <>
-              You will be led to <strong>{placeOf(redirectUri)}</strong>.
-            </>
+            <Phrase text="You will be led to {place}." place={<strong>{placeOf(redirectUri)}</strong>} />
           )}{' '}
           {application.owner_id === null
-            ? 'An administrator of this service has registered it.'
-            : 'Another user of this service has registered it: go on only if you trust it.'}
+            ? t('An administrator of this service has registered it.')
+            : t('Another user of this service has registered it: go on only if you trust it.')}
         </p>
         <div class="row">
-          <ActionButton view={view} action={AT} label="Authorize" class="primary" fields={fields} />
-          <ActionButton view={view} action={AT} method="DELETE" label="Deny" fields={fields} />
+          <ActionButton view={view} action={AT} label={t('Authorize')} class="primary" fields={fields} />
+          <ActionButton view={view} action={AT} method="DELETE" label={t('Deny')} fields={fields} />
         </div>
-        <p class="dim">You can take it back under Applications in your settings.</p>
+        <p class="dim">{t('You can take it back under Applications in your settings.')}</p>
       </>
     ),
   }
@@ -172,7 +182,7 @@ export const authorizeForm = form({
   async submit({ ctx, caller, input, view }) {
     const request = await requestOf(ctx, input)
     const refusal = refusalFor(ctx, view, caller, request)
-    if (refusal || !view.session) throw invalidInput(refusal?.description ?? 'You are not signed in')
+    if (refusal || !view.session) throw invalidInput(refusal?.description ?? t('You are not signed in'))
     return new Redirect(answerTo(ctx, request, { code: await authorize(ctx, caller, request, view.session.created_at) }))
   },
 })
@@ -187,8 +197,8 @@ export const denyForm = form({
   async submit({ ctx, input }) {
     const request = await requestOf(ctx, input)
     await refuseAuthorization(ctx, request)
-    if (request.redirectUri === NATIVE) return new Redirect('/', { notice: `You have not authorized ${request.application.name}.` })
-    const description = 'The resource owner or authorization server denied the request.'
+    if (request.redirectUri === NATIVE) return new Redirect('/', { notice: t('You have not authorized {name}.', { name: request.application.name }) })
+    const description = t('The resource owner or authorization server denied the request.')
     return new Redirect(answerTo(ctx, request, { error: 'access_denied', description }))
   },
 })
@@ -201,15 +211,15 @@ export const nativePage = page({
   input: z.object({ code: str() }),
   async show({ input }) {
     return {
-      title: 'Authorization code',
+      title: t('Authorization code'),
       narrow: true,
       headers: { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
       body: (
         <>
-          <h1>Authorization code</h1>
-          <p>Copy it into the program that asked for it. It works once, within ten minutes.</p>
+          <h1>{t('Authorization code')}</h1>
+          <p>{t('Copy it into the program that asked for it. It works once, within ten minutes.')}</p>
           <p class="copied">
-            <input class="code" id="code" value={input.code} readonly aria-label="Authorization code" />
+            <input class="code" id="code" value={input.code} readonly aria-label={t('Authorization code')} />
           </p>
         </>
       ),

@@ -1,5 +1,6 @@
 import type { Links } from '../../../links.js'
 import type { PackageRecord } from '../../../services/packages/packages.js'
+import { t } from '../../language/language.js'
 
 type Commands = readonly (readonly [title: string, commands: readonly string[]])[]
 
@@ -10,10 +11,10 @@ const hostOf = (url: string) => url.replace(/^https?:/, '')
 export function publishing(links: Pick<Links, 'api'>, project: number): Commands {
   const api = links.api(`/projects/${project}/packages`)
   return [
-    ['Any file', [`curl --header "PRIVATE-TOKEN: $TOKEN" --upload-file app.zip ${api}/generic/app/1.0.0/app.zip`]],
+    [t('Any file'), [`curl --header "PRIVATE-TOKEN: $TOKEN" --upload-file app.zip ${api}/generic/app/1.0.0/app.zip`]],
     ['npm', [`npm config set ${quoted(`${hostOf(api)}/npm/:_authToken`)} "$TOKEN"`, `npm publish --registry ${api}/npm/`]],
-    ['Python', [`twine upload --repository-url ${api}/pypi -u __token__ -p "$TOKEN" dist/*`]],
-    ['Maven', [`mvn deploy -DaltDeploymentRepository=roost::default::${api}/maven`]],
+    [t('Python'), [`twine upload --repository-url ${api}/pypi -u __token__ -p "$TOKEN" dist/*`]],
+    [t('Maven'), [`mvn deploy -DaltDeploymentRepository=roost::default::${api}/maven`]],
   ]
 }
 
@@ -22,17 +23,19 @@ export function installing(links: Pick<Links, 'api'>, { type, name, version, pro
   const api = links.api(`/projects/${project.id}/packages`)
   switch (type) {
     case 'generic':
-      return file === undefined ? [] : [['Fetch', [`curl --header "PRIVATE-TOKEN: $TOKEN" --remote-name ${api}/generic/${name}/${version}/${file}`]]]
+      return file === undefined
+        ? []
+        : [[t('Fetch'), [`curl --header "PRIVATE-TOKEN: $TOKEN" --remote-name ${api}/generic/${name}/${version}/${file}`]]]
     case 'npm': {
       const scope = /^(@[^/]+)\//.exec(name)?.[1]
-      return [['Install', [`npm install ${name}@${version} --${scope ? `${scope}:` : ''}registry=${api}/npm/`]]]
+      return [[t('Install'), [`npm install ${name}@${version} --${scope ? `${scope}:` : ''}registry=${api}/npm/`]]]
     }
     case 'pypi':
-      return [['Install', [`pip install ${name}==${version} --index-url ${api.replace(/^(https?:\/\/)/, '$1__token__:$TOKEN@')}/pypi/simple`]]]
+      return [[t('Install'), [`pip install ${name}==${version} --index-url ${api.replace(/^(https?:\/\/)/, '$1__token__:$TOKEN@')}/pypi/simple`]]]
     case 'maven': {
       const slash = name.lastIndexOf('/')
       const coordinates = `${name.slice(0, Math.max(slash, 0)).replaceAll('/', '.')}:${name.slice(slash + 1)}:${version}`
-      return version === '' ? [] : [['Fetch', [`mvn dependency:get -Dartifact=${coordinates} -DremoteRepositories=roost::default::${api}/maven`]]]
+      return version === '' ? [] : [[t('Fetch'), [`mvn dependency:get -Dartifact=${coordinates} -DremoteRepositories=roost::default::${api}/maven`]]]
     }
   }
 }

@@ -8,6 +8,7 @@ import { sizeText } from '../../components/facts.js'
 import { ActionButton } from '../../components/form.js'
 import { Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { plural, t } from '../../language/language.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, inUrl, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -26,17 +27,17 @@ export const imagesPage = page({
     const links = projectLinks(view, fullPath)
     const location = containerLocation(view, { fullPath, name: '' })
     return {
-      title: `Container registry · ${fullPath}`,
+      title: `${t('Container registry')} · ${fullPath}`,
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="packages"
-          heading="Container registry"
+          heading={t('Container registry')}
           tools={
             subject.can('read_package') && (
               <a class="button" href={links.page('packages')}>
-                Packages
+                {t('Packages')}
               </a>
             )
           }
@@ -44,7 +45,7 @@ export const imagesPage = page({
           {subject.can('create_image') && (
             <section class="box">
               <div class="head">
-                <strong>Push an image</strong>
+                <strong>{t('Push an image')}</strong>
               </div>
               <div class="note">
                 <Command id="login" text={`docker login ${view.links.registry}`} />
@@ -53,7 +54,7 @@ export const imagesPage = page({
               </div>
             </section>
           )}
-          <Rows empty="There are no images yet.">
+          <Rows empty={t('There are no images yet.')}>
             {items.map((repository) => (
               <Row
                 key={repository.id}
@@ -63,7 +64,7 @@ export const imagesPage = page({
                       view={view}
                       action={`${homeOfProject(subject)}/-/container_registry/${repository.id}`}
                       method="DELETE"
-                      label="Delete"
+                      label={t('Delete')}
                       what={containerLocation(view, repository)}
                       class="danger"
                     />
@@ -76,7 +77,7 @@ export const imagesPage = page({
                   </a>
                 </span>
                 <span class="dim">
-                  {repository.tags_count === 1 ? '1 tag' : `${repository.tags_count} tags`} · <Time at={repository.created_at} />
+                  {plural(repository.tags_count, '1 tag', '{count} tags')} · <Time at={repository.created_at} />
                 </span>
               </Row>
             ))}
@@ -98,7 +99,7 @@ export const imagePage = page({
     const { items, total } = await listTags(ctx, repository.id, { page: input.page, per_page: PER_PAGE })
     const location = containerLocation(view, repository)
     return {
-      title: `${location} · Container registry`,
+      title: `${location} · ${t('Container registry')}`,
       body: (
         <ProjectLayout
           view={view}
@@ -107,12 +108,12 @@ export const imagePage = page({
           heading={location}
           tools={
             <a class="button" href={projectLinks(view, fullPathOf(subject.project)).page('container_registry')}>
-              Container registry
+              {t('Container registry')}
             </a>
           }
         >
           {items[0] && <Command id="pull" text={`docker pull ${location}:${items[0].name}`} />}
-          <Rows empty="It has no tags.">
+          <Rows empty={t('It has no tags.')}>
             {items.map(({ name, updated_at, manifest }) => (
               <Row
                 key={name}
@@ -122,7 +123,7 @@ export const imagePage = page({
                       view={view}
                       action={`${homeOfProject(subject)}/-/container_registry/${repository.id}/tags/${inUrl(name)}`}
                       method="DELETE"
-                      label="Delete"
+                      label={t('Delete')}
                       what={name}
                       class="danger"
                     />
@@ -150,7 +151,7 @@ export const imageRemoval = form({
   input: z.object({ repository_id }),
   async submit({ ctx, subject, input }) {
     await deleteRepository(ctx, subject, input.repository_id)
-    return new Redirect(`${homeOfProject(subject)}/-/container_registry`, { notice: 'The images are deleted.' })
+    return new Redirect(`${homeOfProject(subject)}/-/container_registry`, { notice: t('The images are deleted.') })
   },
 })
 
@@ -161,6 +162,8 @@ export const imageTagRemoval = form({
   input: z.object({ repository_id, tag_name: str() }),
   async submit({ ctx, subject, input }) {
     await deleteTags(ctx, subject, input.repository_id, [input.tag_name])
-    return new Redirect(`${homeOfProject(subject)}/-/container_registry/${input.repository_id}`, { notice: `The tag ${input.tag_name} is deleted.` })
+    return new Redirect(`${homeOfProject(subject)}/-/container_registry/${input.repository_id}`, {
+      notice: t('The tag {tagName} is deleted.', { tagName: input.tag_name }),
+    })
   },
 })

@@ -8,6 +8,8 @@ import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { PersonLink } from '../../components/people/person-link.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { GroupLayout } from '../../layout/group.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { groupLinks, projectLinks } from '../../links.js'
@@ -30,7 +32,7 @@ const filterOf = ({ type, search, page }: Input) => ({
 export const FORMATS = { generic: 'Generic', npm: 'npm', pypi: 'Python', maven: 'Maven' } as const
 
 const Kinds = ({ action, type, search }: Input & { action: string }) => (
-  <nav class="group" aria-label="Format">
+  <nav class="group" aria-label={t('Format')}>
     {[undefined, ...PACKAGE_TYPES].map((each) => (
       <a
         key={each}
@@ -38,7 +40,7 @@ const Kinds = ({ action, type, search }: Input & { action: string }) => (
         href={`${action}?${new URLSearchParams({ ...(each && { type: each }), ...(search && { search }) })}`}
         {...(each === type && { 'aria-current': 'page' })}
       >
-        {each ? FORMATS[each] : 'All'}
+        {each ? FORMATS[each] : t('All')}
       </a>
     ))}
   </nav>
@@ -82,8 +84,12 @@ const Items = ({ view, items, empty, of }: { view: PageView; items: PackageRecor
 const FirstSteps = ({ view, subject }: { view: PageView; subject: ProjectSubject }) => (
   <>
     <p>
-      There are no packages yet. Publish one with an <a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>access token</a> of the scope{' '}
-      <code>api</code> as <code>$TOKEN</code>:
+      <Phrase
+        text="There are no packages yet. Publish one with an {link} of the scope {code} as {code2}:"
+        link={<a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>{t('access token')}</a>}
+        code={<code>api</code>}
+        code2={<code>$TOKEN</code>}
+      />
     </p>
     {publishing(view.links, subject.project.id).map(([title, commands]) => (
       <section key={title}>
@@ -105,19 +111,19 @@ export const packagesPage = page({
     const action = projectLinks(view, fullPathOf(subject.project)).page('packages')
     const isEmpty = total === 0 && !input.type && !input.search
     return {
-      title: `Packages · ${fullPathOf(subject.project)}`,
+      title: `${t('Packages')} · ${fullPathOf(subject.project)}`,
       body: (
         <ProjectLayout
           view={view}
           subject={subject}
           tab="packages"
-          heading="Packages"
+          heading={t('Packages')}
           tools={
             <>
               {!isEmpty && <Kinds action={action} {...input} />}
               {subject.can('read_image') && (
                 <a class="button" href={projectLinks(view, fullPathOf(subject.project)).page('container_registry')}>
-                  Container registry
+                  {t('Container registry')}
                 </a>
               )}
             </>
@@ -128,9 +134,9 @@ export const packagesPage = page({
           ) : (
             <>
               {!isEmpty && (
-                <SearchForm action={action} label="Name" name="search" value={input.search} hidden={input.type ? { type: input.type } : {}} />
+                <SearchForm action={action} label={t('Name')} name="search" value={input.search} hidden={input.type ? { type: input.type } : {}} />
               )}
-              <Items view={view} items={items} of="project" empty={isEmpty ? 'There are no packages.' : 'There are no such packages.'} />
+              <Items view={view} items={items} of="project" empty={isEmpty ? t('There are no packages.') : t('There are no such packages.')} />
             </>
           )}
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
@@ -148,15 +154,15 @@ export const groupPackagesPage = page({
     const { items, total } = await listGroupPackages(ctx, caller, subject, filterOf(input))
     const action = groupLinks(view, subject.group.full_path).page('packages')
     return {
-      title: `Packages · ${subject.group.full_path}`,
+      title: `${t('Packages')} · ${subject.group.full_path}`,
       body: (
-        <GroupLayout view={view} subject={subject} tab="packages" heading="Packages" tools={<Kinds action={action} {...input} />}>
-          <SearchForm action={action} label="Name" name="search" value={input.search} hidden={input.type ? { type: input.type } : {}} />
+        <GroupLayout view={view} subject={subject} tab="packages" heading={t('Packages')} tools={<Kinds action={action} {...input} />}>
+          <SearchForm action={action} label={t('Name')} name="search" value={input.search} hidden={input.type ? { type: input.type } : {}} />
           <Items
             view={view}
             items={items}
             of="group"
-            empty={input.type || input.search ? 'There are no such packages.' : 'No project of the group has packages.'}
+            empty={input.type || input.search ? t('There are no such packages.') : t('No project of the group has packages.')}
           />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </GroupLayout>

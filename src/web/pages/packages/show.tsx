@@ -11,6 +11,8 @@ import { ActionButton } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { PersonLink } from '../../components/people/person-link.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -46,18 +48,18 @@ export const packagePage = page({
               ))}
             </h1>
             <div class="toolbar">
-              {mayDelete && <ActionButton view={view} action={at} method="DELETE" label="Delete" what={`${name} ${version}`} class="danger" />}
+              {mayDelete && <ActionButton view={view} action={at} method="DELETE" label={t('Delete')} what={`${name} ${version}`} class="danger" />}
             </div>
           </div>
           <Facts
             facts={[
-              ['Description', text(metadata['description']) ?? text(metadata['summary'])],
-              ['Deprecated', text(metadata['deprecated'])],
-              ['Python', text(metadata['requires_python'])],
-              ['License', text(metadata['license'])],
-              ['Published', <Time key="published" at={found.created_at} />],
-              ['By', creator && <PersonLink view={view} user={creator} />],
-              ['Pipeline', pipeline && <a href={links.page(`pipelines/${pipeline.id}`)}>#{pipeline.id}</a>],
+              [t('Description'), text(metadata['description']) ?? text(metadata['summary'])],
+              [t('Deprecated'), text(metadata['deprecated'])],
+              [t('Python'), text(metadata['requires_python'])],
+              [t('License'), text(metadata['license'])],
+              [t('Published'), <Time key="published" at={found.created_at} />],
+              [t('By'), creator && <PersonLink view={view} user={creator} />],
+              [t('Pipeline'), pipeline && <a href={links.page(`pipelines/${pipeline.id}`)}>#{pipeline.id}</a>],
             ]}
           />
           {installing(view.links, found, items.at(-1)?.file_name).map(([title, commands]) => (
@@ -68,14 +70,21 @@ export const packagePage = page({
               ))}
             </section>
           ))}
-          <h2>Files</h2>
-          <Rows empty="There are no files.">
+          <h2>{t('Files')}</h2>
+          <Rows empty={t('There are no files.')}>
             {items.map((file) => (
               <Row
                 key={file.id}
                 actions={
                   mayDelete && (
-                    <ActionButton view={view} action={`${at}/files/${file.id}`} method="DELETE" label="Delete" what={file.file_name} class="danger" />
+                    <ActionButton
+                      view={view}
+                      action={`${at}/files/${file.id}`}
+                      method="DELETE"
+                      label={t('Delete')}
+                      what={file.file_name}
+                      class="danger"
+                    />
                   )
                 }
               >
@@ -83,7 +92,9 @@ export const packagePage = page({
                   <a href={links.page(`package_files/${file.id}/download`)}>{file.file_name}</a> {sizeText(file.size)}
                 </span>
                 <span class="dim wrap">
-                  SHA-256 <code>{file.oid}</code> · <Time at={file.created_at} />
+                  <Phrase text="SHA-256 {oid}" oid={<code>{file.oid}</code>} />
+                  {' · '}
+                  <Time at={file.created_at} />
                 </span>
               </Row>
             ))}
@@ -91,7 +102,7 @@ export const packagePage = page({
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
           {found.versions.length > 0 && (
             <>
-              <h2>Other versions</h2>
+              <h2>{t('Other versions')}</h2>
               <Rows empty="">
                 {found.versions.map((other) => (
                   <Row key={other.id}>
@@ -142,7 +153,7 @@ export const packageRemoval = form({
   input: z.object({ package_id }),
   async submit({ ctx, subject, input }) {
     await deletePackage(ctx, subject, input.package_id)
-    return new Redirect(`${homeOfProject(subject)}/-/packages`, { notice: 'The package is deleted.' })
+    return new Redirect(`${homeOfProject(subject)}/-/packages`, { notice: t('The package is deleted.') })
   },
 })
 
@@ -153,6 +164,6 @@ export const packageFileRemoval = form({
   input: z.object({ package_id, file_id: rowId() }),
   async submit({ ctx, subject, input }) {
     await deletePackageFile(ctx, subject, input.package_id, input.file_id)
-    return new Redirect(`${homeOfProject(subject)}/-/packages/${input.package_id}`, { notice: 'The file is deleted.' })
+    return new Redirect(`${homeOfProject(subject)}/-/packages/${input.package_id}`, { notice: t('The file is deleted.') })
   },
 })

@@ -5,6 +5,8 @@ import { orDefault, rowId } from '../../../http/params.js'
 import { reportAbuse, reportable } from '../../../services/operations/abuse-reports.js'
 import { FormFaults, FormTag, Hidden, Submit, TextField } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { inUrl } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -20,18 +22,23 @@ export const abuseReportPage = page({
     const user = await reportable(ctx, input.user_id)
     const f = fieldsOf(view, abuseReport)
     return {
-      title: `Report ${user.name}`,
+      title: t('Report {name}', { name: user.name }),
       body: (
         <section class="content">
-          <h1>Report {user.name} to the administrators</h1>
+          <h1>
+            <Phrase text="Report {name} to the administrators" name={user.name} />
+          </h1>
           <p>
-            Report spam, harassment and other abuse. The administrators read what you write; <strong>@{user.username}</strong> does not.
+            <Phrase
+              text="Report spam, harassment and other abuse. The administrators read what you write; {strong} does not."
+              strong={<strong>@{user.username}</strong>}
+            />
           </p>
           <FormTag view={view} action="/abuse_reports" once>
             <FormFaults view={view} />
             <Hidden {...f.user_id} value={user.id} />
-            <TextField {...f.message} label="What is wrong" rows={6} hint="Links to what you mean help." />
-            <Submit label="Send report" />
+            <TextField {...f.message} label={t('What is wrong')} rows={6} hint={t('Links to what you mean help.')} />
+            <Submit label={t('Send report')} />
           </FormTag>
         </section>
       ),
@@ -48,6 +55,6 @@ export const abuseReportForm = form({
   async submit({ ctx, caller, input }) {
     const user = await reportable(ctx, input.user_id)
     await reportAbuse(ctx, caller, user.id, input.message)
-    return new Redirect(`/${inUrl(user.username)}`, { notice: 'Thank you. The administrators have your report.' })
+    return new Redirect(`/${inUrl(user.username)}`, { notice: t('Thank you. The administrators have your report.') })
   },
 })

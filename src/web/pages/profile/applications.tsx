@@ -18,6 +18,8 @@ import { ActionButton, Checkbox, Field, FormFaults, FormTag, Submit, TextField }
 import { Row, Rows } from '../../components/list.js'
 import { LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
@@ -34,34 +36,34 @@ export const applicationsPage = page({
     const [allowed, own] = await Promise.all([listAllowed(ctx, caller.user.id), listOwnApplications(ctx, caller.user.id)])
     const mayRegister = view.settings.user_oauth_applications
     return {
-      title: 'Applications',
+      title: t('Applications'),
       body: (
-        <SettingsLayout view={view} at={AT} title="Applications">
-          <p>Programs that you have allowed to use your account. Revoke those that you do not use any more.</p>
-          <Rows empty="You have not authorized any application.">
+        <SettingsLayout view={view} at={AT} title={t('Applications')}>
+          <p>{t('Programs that you have allowed to use your account. Revoke those that you do not use any more.')}</p>
+          <Rows empty={t('You have not authorized any application.')}>
             {allowed.map(({ id, name, scopes, created_at, last_used_at }) => (
               <Row
                 key={id}
-                actions={<ActionButton view={view} action={`${ALLOWED}/${id}`} method="DELETE" label="Revoke" what={name} class="danger" />}
+                actions={<ActionButton view={view} action={`${ALLOWED}/${id}`} method="DELETE" label={t('Revoke')} what={name} class="danger" />}
               >
                 <strong>{name}</strong>
                 <span>
                   <ScopeBadges scopes={scopes} />
                 </span>
                 <span class="dim">
-                  Authorized <Time at={created_at} />
+                  <Phrase text="Authorized {time}" time={<Time at={created_at} />} />
                   <LastUsed at={last_used_at} />
                 </span>
               </Row>
             ))}
           </Rows>
-          {(mayRegister || own.length > 0) && <h2>Your applications</h2>}
+          {(mayRegister || own.length > 0) && <h2>{t('Your applications')}</h2>}
           {own.length > 0 && (
             <Rows empty="">
               {own.map(({ id, name, redirect_uris, scopes }) => (
                 <Row
                   key={id}
-                  actions={<ActionButton view={view} action={`${OWN}/${id}`} method="DELETE" label="Remove" what={name} class="danger" />}
+                  actions={<ActionButton view={view} action={`${OWN}/${id}`} method="DELETE" label={t('Remove')} what={name} class="danger" />}
                 >
                   <a href={`${view.links.prefix}${OWN}/${id}`}>{name}</a>
                   <span>
@@ -74,7 +76,7 @@ export const applicationsPage = page({
           )}
           {mayRegister && (
             <>
-              <p>A program of yours that signs users of Roost in, or works in their name (OAuth 2 and OpenID Connect).</p>
+              <p>{t('A program of yours that signs users of Roost in, or works in their name (OAuth 2 and OpenID Connect).')}</p>
               <ApplicationForm view={view} action={OWN} />
             </>
           )}
@@ -97,23 +99,23 @@ function ApplicationForm({ view, action, application }: { view: PageView; action
   return (
     <FormTag view={view} action={action} method={application ? 'PUT' : 'POST'}>
       <FormFaults view={view} />
-      <Field {...f.name} label="Name" value={application?.name} hint="Users see it when they are asked." />
+      <Field {...f.name} label={t('Name')} value={application?.name} hint={t('Users see it when they are asked.')} />
       <TextField
         {...f.redirect_uri}
         required
-        label="Redirect URI"
+        label={t('Redirect URI')}
         value={application?.redirect_uris.join('\n')}
         rows={3}
-        hint="Where users are led back to, exactly; one a line. urn:ietf:wg:oauth:2.0:oob shows the code instead."
+        hint={t('Where users are led back to, exactly; one a line. urn:ietf:wg:oauth:2.0:oob shows the code instead.')}
       />
       <Checkbox
         {...f.confidential}
-        label="Confidential"
-        hint="It runs on a server that keeps its secret. Others, such as a program on a desktop or in a browser, need PKCE."
+        label={t('Confidential')}
+        hint={t('It runs on a server that keeps its secret. Others, such as a program on a desktop or in a browser, need PKCE.')}
         checked={application?.confidential ?? true}
       />
       <ScopeFields scopes={f.scopes} application={application} />
-      <Submit label={application ? 'Save' : 'Register application'} />
+      <Submit label={application ? t('Save') : t('Register application')} />
     </FormTag>
   )
 }
@@ -123,13 +125,13 @@ function secretPage(view: PageView, { id, name, uid }: Pick<Application, 'id' | 
     title: name,
     headers: { 'cache-control': 'no-store' },
     body: (
-      <SettingsLayout view={view} at={AT} title={`Application “${name}”`}>
+      <SettingsLayout view={view} at={AT} title={t('Application “{name}”', { name })}>
         <Credentials uid={uid} secret={secret} />
         <p>
-          Programs that know OpenID Connect find everything else at <code>{view.links.base}</code>.
+          <Phrase text="Programs that know OpenID Connect find everything else at {base}." base={<code>{view.links.base}</code>} />
         </p>
         <p>
-          <a href={`${view.links.prefix}${OWN}/${id}`}>The application</a>
+          <a href={`${view.links.prefix}${OWN}/${id}`}>{t('The application')}</a>
         </p>
       </SettingsLayout>
     ),
@@ -146,7 +148,7 @@ export const applicationForm = form({
   input: given,
   on: applicationsPage,
   async submit({ ctx, caller, input, view }) {
-    if (!view.settings.user_oauth_applications) throw forbidden('users may not register applications here')
+    if (!view.settings.user_oauth_applications) throw forbidden(t('users may not register applications here'))
     const { application, secret } = await createApplication(ctx, caller.user.id, attributesOf(input.doorkeeper_application))
     return secretPage(view, application, secret)
   },
@@ -167,8 +169,8 @@ export const applicationPage = page({
       body: (
         <SettingsLayout view={view} at={AT} title={application.name}>
           <ClientId uid={application.uid} />
-          <ActionButton view={view} action={`${action}/renew_secret`} method="PUT" label="Make a new secret" />
-          <h2>Change it</h2>
+          <ActionButton view={view} action={`${action}/renew_secret`} method="PUT" label={t('Make a new secret')} />
+          <h2>{t('Change it')}</h2>
           <ApplicationForm view={view} action={action} application={application} />
         </SettingsLayout>
       ),
@@ -187,7 +189,7 @@ export const applicationChange = form({
   async submit({ ctx, caller, input }) {
     const application = await getApplication(ctx, input.application_id, caller.user.id)
     await updateApplication(ctx, application, attributesOf(input.doorkeeper_application))
-    return new Redirect(`${OWN}/${application.id}`, { notice: 'Application updated.' })
+    return new Redirect(`${OWN}/${application.id}`, { notice: t('Application updated.') })
   },
 })
 
@@ -213,7 +215,7 @@ export const applicationRemoval = form({
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await removeApplication(ctx, input.application_id, caller.user.id)
-    return new Redirect(AT, { notice: `The application “${name}” is removed.` })
+    return new Redirect(AT, { notice: t('The application “{name}” is removed.', { name }) })
   },
 })
 
@@ -226,6 +228,6 @@ export const applicationRevocation = form({
   input: z.object(byId),
   async submit({ ctx, caller, input }) {
     const { name } = await revokeAllowed(ctx, caller.user.id, input.application_id)
-    return new Redirect(AT, { notice: `“${name}” can no longer use your account.` })
+    return new Redirect(AT, { notice: t('“{name}” can no longer use your account.', { name }) })
   },
 })

@@ -8,6 +8,7 @@ import { getUser } from '../../../services/identity/users.js'
 import { ActionButton, Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -25,14 +26,14 @@ export const emailsPage = page({
     const [user, { items }] = await Promise.all([getUser(ctx, caller.user.id), listEmails(ctx, caller.user, { page: 1, per_page: 100 })])
     const f = fieldsOf(view, newEmail).email
     return {
-      title: 'E-mail addresses',
+      title: t('E-mail addresses'),
       body: (
-        <SettingsLayout view={view} at={AT} title="E-mail addresses">
-          <p>Commits with one of your confirmed addresses are shown as yours.</p>
+        <SettingsLayout view={view} at={AT} title={t('E-mail addresses')}>
+          <p>{t('Commits with one of your confirmed addresses are shown as yours.')}</p>
           <Rows empty="">
             {[
               <Row key="primary">
-                {user.email} <Badge>main</Badge> {user.confirmed_at === null && <Badge kind="waiting">not confirmed</Badge>}
+                {user.email} <Badge>{t('main')}</Badge> {user.confirmed_at === null && <Badge kind="waiting">{t('not confirmed')}</Badge>}
               </Row>,
               ...items.map(({ id, email, confirmed_at }) => (
                 <Row
@@ -45,27 +46,27 @@ export const emailsPage = page({
                             view={view}
                             action={`${AT}/${id}/resend_confirmation_instructions`}
                             method="PUT"
-                            label="Send the link again"
-                            what={`to ${email}`}
+                            label={t('Send the link again')}
+                            what={t('to {email}', { email })}
                           />
                         )
                       ) : (
-                        <ActionButton view={view} action={`${AT}/${id}/main`} method="PUT" label="Make main" what={email} />
+                        <ActionButton view={view} action={`${AT}/${id}/main`} method="PUT" label={t('Make main')} what={email} />
                       )}
-                      <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label="Remove" what={email} class="danger" />
+                      <ActionButton view={view} action={`${AT}/${id}`} method="DELETE" label={t('Remove')} what={email} class="danger" />
                     </>
                   }
                 >
-                  {email} {confirmed_at === null && <Badge kind="waiting">not confirmed</Badge>}
+                  {email} {confirmed_at === null && <Badge kind="waiting">{t('not confirmed')}</Badge>}
                 </Row>
               )),
             ]}
           </Rows>
-          <h2>Add an address</h2>
+          <h2>{t('Add an address')}</h2>
           <FormTag view={view} action={AT}>
             <FormFaults view={view} />
-            <Field {...f.email} label="E-mail address" autocomplete="email" />
-            <Submit label="Add address" />
+            <Field {...f.email} label={t('E-mail address')} autocomplete="email" />
+            <Submit label={t('Add address')} />
           </FormTag>
         </SettingsLayout>
       ),
@@ -81,7 +82,9 @@ export const emailForm = form({
   on: emailsPage,
   async submit({ ctx, caller, input }) {
     const { email } = await addEmail(ctx, caller.user, input.email.email)
-    return new Redirect(AT, { notice: ctx.mail ? `A link that confirms it is on its way to ${email}.` : `${email} is added.` })
+    return new Redirect(AT, {
+      notice: ctx.mail ? t('A link that confirms it is on its way to {email}.', { email }) : t('{email} is added.', { email }),
+    })
   },
 })
 
@@ -94,7 +97,7 @@ export const emailRemoval = form({
   async submit({ ctx, caller, input }) {
     const row = await findEmail(ctx, caller.user, input.email_id)
     await removeEmail(ctx, caller.user, row)
-    return new Redirect(AT, { notice: `${row.email} is removed.` })
+    return new Redirect(AT, { notice: t('{email} is removed.', { email: row.email }) })
   },
 })
 
@@ -108,7 +111,7 @@ export const emailConfirmation = form({
   async submit({ ctx, caller, input }) {
     const row = await findEmail(ctx, caller.user, input.email_id)
     await resendConfirmation(ctx, caller.user, row)
-    return new Redirect(AT, { notice: `A link that confirms it is on its way to ${row.email}.` })
+    return new Redirect(AT, { notice: t('A link that confirms it is on its way to {email}.', { email: row.email }) })
   },
 })
 
@@ -122,6 +125,6 @@ export const mainEmail = form({
   on: emailsPage,
   async submit({ ctx, caller, input }) {
     const { email } = await makePrimary(ctx, caller.user, input.email_id)
-    return new Redirect(AT, { notice: `${email} is your main address now.` })
+    return new Redirect(AT, { notice: t('{email} is your main address now.', { email }) })
   },
 })

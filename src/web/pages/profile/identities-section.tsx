@@ -4,6 +4,7 @@ import { configuredProviders, labelOf, signOnProviders } from '../../../services
 import { SignOnButtons } from '../../components/accounts/sign-on-buttons.js'
 import { ActionButton } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
+import { t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 
 /** Where the user can sign in beside here; nothing where there is no such place. */
@@ -15,8 +16,8 @@ export async function identitiesSection(ctx: Context, user: { id: number }, view
   if (own.length === 0 && others.length === 0) return null
   return (
     <>
-      <h2>Connected accounts</h2>
-      <Rows empty="You sign in to this account here alone.">
+      <h2>{t('Connected accounts')}</h2>
+      <Rows empty={t('You sign in to this account here alone.')}>
         {own.map(({ id, provider, extern_uid }) => (
           <Row
             key={id}
@@ -25,7 +26,7 @@ export async function identitiesSection(ctx: Context, user: { id: number }, view
                 view={view}
                 action="/-/profile/account/unlink"
                 method="DELETE"
-                label="Disconnect"
+                label={t('Disconnect')}
                 what={provider}
                 fields={{ provider }}
                 class="danger"
@@ -37,7 +38,7 @@ export async function identitiesSection(ctx: Context, user: { id: number }, view
           </Row>
         ))}
       </Rows>
-      <SignOnButtons view={view} providers={others} returnTo="/-/profile/account" verb="Connect" />
+      <SignOnButtons view={view} providers={others} returnTo="/-/profile/account" verb={t('Connect')} />
     </>
   )
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import { str } from '../../../http/params.js'
 import { unlinkIdentity } from '../../../services/identity/sign-in/identities.js'
+import { t } from '../../language/language.js'
 import { form, Redirect } from '../../page.js'
 import { accountPage } from './profile.js'
 
@@ -14,6 +15,6 @@ export const identityRemoval = form({
   on: accountPage,
   async submit({ ctx, caller, input }) {
     await unlinkIdentity(ctx, caller.user, input.provider)
-    return new Redirect('/-/profile/account', { notice: 'That account is disconnected from yours.' })
+    return new Redirect('/-/profile/account', { notice: t('That account is disconnected from yours.') })
   },
 })

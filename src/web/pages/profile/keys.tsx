@@ -8,6 +8,8 @@ import { ActionButton, Field, FormFaults, FormTag, Submit, TextField } from '../
 import { Row, Rows } from '../../components/list.js'
 import { LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -27,45 +29,46 @@ export const sshKeysPage = page({
     const { items } = await listKeys(ctx, caller.user, ALL)
     const f = fieldsOf(view, newSshKey).key
     return {
-      title: 'SSH keys',
+      title: t('SSH keys'),
       body: (
-        <SettingsLayout view={view} at={SSH} title="SSH keys">
-          <p>A key lets you clone and push over SSH without a password.</p>
-          <Rows empty="You have no keys yet.">
+        <SettingsLayout view={view} at={SSH} title={t('SSH keys')}>
+          <p>{t('A key lets you clone and push over SSH without a password.')}</p>
+          <Rows empty={t('You have no keys yet.')}>
             {items.map(({ id, title, fingerprint_sha256, created_at, last_used_at, expires_at }) => (
-              <Row key={id} actions={<ActionButton view={view} action={`${SSH}/${id}`} method="DELETE" label="Remove" what={title} class="danger" />}>
+              <Row
+                key={id}
+                actions={<ActionButton view={view} action={`${SSH}/${id}`} method="DELETE" label={t('Remove')} what={title} class="danger" />}
+              >
                 <strong>{title}</strong>
                 <code class="dim">SHA256:{fingerprint_sha256}</code>
                 <span class="dim">
-                  Added <Time at={created_at} />
+                  <Phrase text="Added {time}" time={<Time at={created_at} />} />
                   <LastUsed at={last_used_at} />
-                  {expires_at && (
-                    <>
-                      , expires <Time at={expires_at} />
-                    </>
-                  )}
+                  {expires_at && <Phrase text=", expires {time}" time={<Time at={expires_at} />} />}
                 </span>
               </Row>
             ))}
           </Rows>
-          <h2>Add a key</h2>
+          <h2>{t('Add a key')}</h2>
           <FormTag view={view} action={SSH}>
             <FormFaults view={view} />
             <TextField
               {...f.key}
-              label="Public key"
+              label={t('Public key')}
               rows={4}
               class="code"
               spellcheck={false}
               hint={
-                <>
-                  The line in <code>~/.ssh/id_ed25519.pub</code>. Without one, run <code>ssh-keygen -t ed25519</code>.
-                </>
+                <Phrase
+                  text="The line in {code}. Without one, run {code2}."
+                  code={<code>~/.ssh/id_ed25519.pub</code>}
+                  code2={<code>ssh-keygen -t ed25519</code>}
+                />
               }
             />
-            <Field {...f.title} label="Title" hint="To know it by, such as the name of the computer. Empty: the comment of the key." />
-            <Field {...f.expires_at} label="Expires on" />
-            <Submit label="Add key" />
+            <Field {...f.title} label={t('Title')} hint={t('To know it by, such as the name of the computer. Empty: the comment of the key.')} />
+            <Field {...f.expires_at} label={t('Expires on')} />
+            <Submit label={t('Add key')} />
           </FormTag>
         </SettingsLayout>
       ),
@@ -85,7 +88,7 @@ export const sshKeyForm = form({
   async submit({ ctx, caller, input: { key: given } }) {
     const expires_at = given.expires_at === undefined ? undefined : new Date(given.expires_at)
     const { title } = await addKey(ctx, caller.user, { key: given.key, title: given.title.trim() || commentOf(given.key), expires_at })
-    return new Redirect(SSH, { notice: `The key “${title}” is added.` })
+    return new Redirect(SSH, { notice: t('The key “{title}” is added.', { title }) })
   },
 })
 
@@ -98,7 +101,7 @@ export const sshKeyRemoval = form({
   async submit({ ctx, caller, input }) {
     const key = await findKey(ctx, caller.user, input.key_id)
     await removeKey(ctx, caller.user, key)
-    return new Redirect(SSH, { notice: `The key “${key.title}” is removed.` })
+    return new Redirect(SSH, { notice: t('The key “{title}” is removed.', { title: key.title }) })
   },
 })
 
@@ -113,39 +116,35 @@ export const gpgKeysPage = page({
     const { items } = await listGpgKeys(ctx, caller.user, ALL)
     const f = fieldsOf(view, newGpgKey).gpg_key
     return {
-      title: 'GPG keys',
+      title: t('GPG keys'),
       body: (
-        <SettingsLayout view={view} at={GPG} title="GPG keys">
-          <p>Commits signed with one of your keys are shown as verified.</p>
-          <Rows empty="You have no keys yet.">
+        <SettingsLayout view={view} at={GPG} title={t('GPG keys')}>
+          <p>{t('Commits signed with one of your keys are shown as verified.')}</p>
+          <Rows empty={t('You have no keys yet.')}>
             {items.map(({ id, fingerprint, created_at }) => (
               <Row
                 key={id}
-                actions={<ActionButton view={view} action={`${GPG}/${id}`} method="DELETE" label="Remove" what={fingerprint} class="danger" />}
+                actions={<ActionButton view={view} action={`${GPG}/${id}`} method="DELETE" label={t('Remove')} what={fingerprint} class="danger" />}
               >
                 <code>{fingerprint}</code>
                 <span class="dim">
-                  Added <Time at={created_at} />
+                  <Phrase text="Added {time}" time={<Time at={created_at} />} />
                 </span>
               </Row>
             ))}
           </Rows>
-          <h2>Add a key</h2>
+          <h2>{t('Add a key')}</h2>
           <FormTag view={view} action={GPG}>
             <FormFaults view={view} />
             <TextField
               {...f.key}
-              label="Public key"
+              label={t('Public key')}
               rows={8}
               class="code"
               spellcheck={false}
-              hint={
-                <>
-                  The output of <code>gpg --armor --export</code> with your address.
-                </>
-              }
+              hint={<Phrase text="The output of {code} with your address." code={<code>gpg --armor --export</code>} />}
             />
-            <Submit label="Add key" />
+            <Submit label={t('Add key')} />
           </FormTag>
         </SettingsLayout>
       ),
@@ -161,7 +160,7 @@ export const gpgKeyForm = form({
   on: gpgKeysPage,
   async submit({ ctx, caller, input }) {
     await addGpgKey(ctx, caller.user, input.gpg_key.key)
-    return new Redirect(GPG, { notice: 'Key added.' })
+    return new Redirect(GPG, { notice: t('Key added.') })
   },
 })
 
@@ -173,6 +172,6 @@ export const gpgKeyRemoval = form({
   input: byId,
   async submit({ ctx, caller, input }) {
     await removeGpgKey(ctx, caller.user, await findGpgKey(ctx, caller.user, input.key_id))
-    return new Redirect(GPG, { notice: 'Key removed.' })
+    return new Redirect(GPG, { notice: t('Key removed.') })
   },
 })

@@ -9,6 +9,7 @@ import { getUser } from '../../../services/identity/users.js'
 import { removeUser } from '../../../services/operations/user-removal.js'
 import { Field, FormFaults, FormTag, Submit } from '../../components/form.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { accountPage, accountRemoval } from './profile.js'
@@ -21,10 +22,10 @@ const Fields = ({ view, action, method }: { view: PageView; action: string; meth
   return (
     <FormTag view={view} action={action} method={method}>
       <FormFaults view={view} />
-      <Field {...f.current_password} label="Current password" type="password" autocomplete="current-password" />
-      <Field {...f.password} label="New password" type="password" hint="8 to 128 characters." autocomplete="new-password" />
-      <Field {...f.password_confirmation} label="New password again" type="password" autocomplete="new-password" />
-      <Submit label="Change password" />
+      <Field {...f.current_password} label={t('Current password')} type="password" autocomplete="current-password" />
+      <Field {...f.password} label={t('New password')} type="password" hint={t('8 to 128 characters.')} autocomplete="new-password" />
+      <Field {...f.password_confirmation} label={t('New password again')} type="password" autocomplete="new-password" />
+      <Submit label={t('Change password')} />
     </FormTag>
   )
 }
@@ -36,14 +37,16 @@ export const ownPasswordPage = page({
   ownerOnly: true,
   async show({ ctx, view }) {
     return {
-      title: 'Password',
+      title: t('Password'),
       body: (
-        <SettingsLayout view={view} at={AT} title="Password">
-          <p>A new password ends your other sessions and the access of programs that signed in with the old one. Access tokens and keys stay.</p>
+        <SettingsLayout view={view} at={AT} title={t('Password')}>
+          <p>
+            {t('A new password ends your other sessions and the access of programs that signed in with the old one. Access tokens and keys stay.')}
+          </p>
           <Fields view={view} action="/-/profile/password" method="PUT" />
           {ctx.mail && (
             <p>
-              <a href={`${view.links.prefix}/users/password/new`}>I have forgotten my password</a>
+              <a href={`${view.links.prefix}/users/password/new`}>{t('I have forgotten my password')}</a>
             </p>
           )}
         </SettingsLayout>
@@ -62,12 +65,12 @@ export const expiredPasswordPage = page({
   async show({ view }) {
     if (!view.session?.passwordExpired) return new Redirect(AT)
     return {
-      title: 'Choose a new password',
+      title: t('Choose a new password'),
       narrow: true,
       body: (
         <>
-          <h1>Choose a new password</h1>
-          <p>An administrator has set your password. Choose one that only you know.</p>
+          <h1>{t('Choose a new password')}</h1>
+          <p>{t('An administrator has set your password. Choose one that only you know.')}</p>
           <Fields view={view} action="/-/profile/password" method="POST" />
         </>
       ),
@@ -96,7 +99,7 @@ const changing = (method: 'PUT' | 'POST', on: typeof ownPasswordPage, to: string
       const { password_confirmation, ...change } = user
       if (password_confirmation !== change.password) throw invalidRecord({ password_confirmation: ['is not the same as the new password'] })
       await changeOwnPassword(ctx, caller, change, view.session?.id)
-      return new Redirect(to, { notice: 'Password updated.' })
+      return new Redirect(to, { notice: t('Password updated.') })
     },
   })
 
@@ -113,8 +116,8 @@ export const removalForm = form({
   async submit({ ctx, caller, input: { password, username } }) {
     const { password_hash } = await getUser(ctx, caller.user.id)
     if (password_hash !== null) await checkOwnPassword(ctx, caller.user.id, password)
-    else if (username !== caller.user.username) throw invalidRecord({ base: ['To remove the account, type its username'] })
+    else if (username !== caller.user.username) throw invalidRecord({ base: [t('To remove the account, type its username')] })
     await removeUser(ctx, caller.user.id, false, () => undefined)
-    return new Redirect('/users/sign_in', { notice: 'Account removed.', cookies: [{ name: sessionCookie(ctx), value: null }] })
+    return new Redirect('/users/sign_in', { notice: t('Account removed.'), cookies: [{ name: sessionCookie(ctx), value: null }] })
   },
 })

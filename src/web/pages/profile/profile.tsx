@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { signedIn } from '../../../access/rules.js'
 import * as documented from '../../../http/documented.js'
-import { bool, clearable, file, opt, orDefault, str } from '../../../http/params.js'
+import { bool, clearable, file, oneOfOrBlank, opt, orDefault, str } from '../../../http/params.js'
 import { removeAvatar } from '../../../services/identity/avatars.js'
 import { listEmails } from '../../../services/identity/emails.js'
 import { getUser } from '../../../services/identity/users.js'
@@ -9,6 +9,7 @@ import { changeAccount } from '../../components/accounts/change-account.js'
 import { ActionButton, Checkbox, Field, FormFaults, FormTag, SelectField, Submit, TextField } from '../../components/form.js'
 import { Avatar, PictureField, pictureOf } from '../../components/people/avatar.js'
 import { fieldsOf } from '../../fields.js'
+import { LANGUAGE_NAMES, LANGUAGES, t } from '../../language/language.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 import { identitiesSection } from './identities-section.js'
@@ -28,6 +29,7 @@ const profile = z.object({
     jobsnet: text,
     microblog: text,
     private_profile: orDefault(bool(), false),
+    preferred_language: opt(oneOfOrBlank(LANGUAGE_NAMES)),
     avatar: opt(file()),
   }),
 })
@@ -44,40 +46,46 @@ export const profilePage = page({
     const hasAvatar = user.avatar_file !== null
     const f = fieldsOf(view, profile).user
     return {
-      title: 'Profile',
+      title: t('Profile'),
       body: (
-        <SettingsLayout view={view} at={AT} title="Profile">
+        <SettingsLayout view={view} at={AT} title={t('Profile')}>
           <FormTag view={view} action={AT} method="PUT" files>
             <FormFaults view={view} />
             <div class="row start">
               <Avatar view={view} user={user} size="huge" />
               <PictureField {...f.avatar} />
             </div>
-            <Field {...f.name} label="Name" value={user.name} autocomplete="name" />
+            <Field {...f.name} label={t('Name')} value={user.name} autocomplete="name" />
             <SelectField
               {...f.public_email}
-              label="Public e-mail"
+              label={t('Public e-mail')}
               value={user.public_email}
-              choices={[{ value: '', label: 'None: no address is shown' }, ...addresses.map((value) => ({ value, label: value }))]}
+              choices={[{ value: '', label: t('None: no address is shown') }, ...addresses.map((value) => ({ value, label: value }))]}
             />
-            <TextField {...f.bio} label="About you" value={user.bio} rows={3} hint="At most 255 characters." />
+            <TextField {...f.bio} label={t('About you')} value={user.bio} rows={3} hint={t('At most 255 characters.')} />
             <div class="columns">
-              <Field {...f.location} label="Location" value={user.location} />
-              <Field {...f.organization} label="Organization" value={user.organization} autocomplete="organization" />
-              <Field {...f.website_url} label="Website" value={user.website_url} type="url" autocomplete="url" />
-              <Field {...f.messenger} label="Messenger" value={user.messenger} />
-              <Field {...f.jobsnet} label="Job network" value={user.jobsnet} />
-              <Field {...f.microblog} label="Microblog" value={user.microblog} />
+              <Field {...f.location} label={t('Location')} value={user.location} />
+              <Field {...f.organization} label={t('Organization')} value={user.organization} autocomplete="organization" />
+              <Field {...f.website_url} label={t('Website')} value={user.website_url} type="url" autocomplete="url" />
+              <Field {...f.messenger} label={t('Messenger')} value={user.messenger} />
+              <Field {...f.jobsnet} label={t('Job network')} value={user.jobsnet} />
+              <Field {...f.microblog} label={t('Microblog')} value={user.microblog} />
             </div>
+            <SelectField
+              {...f.preferred_language}
+              label={t('Language of pages')}
+              value={user.preferred_language}
+              choices={[{ value: '', label: t('That of the browser') }, ...Object.entries(LANGUAGES).map(([value, label]) => ({ value, label }))]}
+            />
             <Checkbox
               {...f.private_profile}
-              label="Keep my activity private"
-              hint="Only you and administrators see when you were active and what you did."
+              label={t('Keep my activity private')}
+              hint={t('Only you and administrators see when you were active and what you did.')}
               checked={user.private_profile}
             />
-            <Submit label="Save profile" />
+            <Submit label={t('Save profile')} />
           </FormTag>
-          {hasAvatar && <ActionButton view={view} action="/-/profile/avatar" method="DELETE" label="Remove avatar" class="danger" />}
+          {hasAvatar && <ActionButton view={view} action="/-/profile/avatar" method="DELETE" label={t('Remove avatar')} class="danger" />}
         </SettingsLayout>
       ),
     }
@@ -93,9 +101,11 @@ export const profileForm = form({
   files: true,
   on: profilePage,
   async submit({ ctx, caller, input: { user } }) {
-    const { avatar, ...rest } = user
-    await changeAccount(ctx, caller.user.id, { ...rest, avatar: pictureOf(avatar) })
-    return new Redirect(AT, { notice: 'Profile updated.' })
+    const { avatar, preferred_language: chosen, ...rest } = user
+    // a form without the field leaves it
+    const language = 'preferred_language' in user ? { preferred_language: chosen || null } : {}
+    await changeAccount(ctx, caller.user.id, { ...rest, ...language, avatar: pictureOf(avatar) })
+    return new Redirect(AT, { notice: t('Profile updated.') })
   },
 })
 
@@ -106,7 +116,7 @@ export const avatarRemoval = form({
   ownerOnly: true,
   async submit({ ctx, caller }) {
     await removeAvatar(ctx, 'user', caller.user.id)
-    return new Redirect(AT, { notice: 'Avatar removed.' })
+    return new Redirect(AT, { notice: t('Avatar removed.') })
   },
 })
 
@@ -127,34 +137,35 @@ export const accountPage = page({
     const { username } = fieldsOf(view, newUsername).user
     const removal = fieldsOf(view, accountRemoval)
     return {
-      title: 'Account',
+      title: t('Account'),
       body: (
-        <SettingsLayout view={view} at={ACCOUNT} title="Account">
-          <h2>Username</h2>
+        <SettingsLayout view={view} at={ACCOUNT} title={t('Account')}>
+          <h2>{t('Username')}</h2>
           <FormTag view={view} action="/-/profile/update_username" method="PUT">
             <FormFaults view={view} />
             <Field
               {...username}
-              label="Username"
+              label={t('Username')}
               value={caller.user.username}
-              hint="Your personal projects move with it. Clones need their address changed."
+              hint={t('Your personal projects move with it. Clones need their address changed.')}
               autocomplete="username"
             />
-            <Submit label="Change username" class="" />
+            <Submit label={t('Change username')} class="" />
           </FormTag>
           {await identitiesSection(ctx, caller.user, view)}
-          <h2>Remove this account</h2>
+          <h2>{t('Remove this account')}</h2>
           <p>
-            Your personal projects, snippets and keys are removed at once. What you wrote elsewhere stays, under the name of a user that stands for
-            removed accounts. This cannot be undone.
+            {t(
+              'Your personal projects, snippets and keys are removed at once. What you wrote elsewhere stays, under the name of a user that stands for removed accounts. This cannot be undone.',
+            )}
           </p>
           <FormTag view={view} action="/users" method="DELETE">
             {password_hash === null ? (
-              <Field {...removal.username} label="Your username" hint="Typed once more, as this account has no password." />
+              <Field {...removal.username} label={t('Your username')} hint={t('Typed once more, as this account has no password.')} />
             ) : (
-              <Field {...removal.password} label="Your password" type="password" autocomplete="current-password" />
+              <Field {...removal.password} label={t('Your password')} type="password" autocomplete="current-password" />
             )}
-            <Submit label="Remove my account" class="danger" />
+            <Submit label={t('Remove my account')} class="danger" />
           </FormTag>
         </SettingsLayout>
       ),
@@ -171,6 +182,6 @@ export const usernameForm = form({
   on: accountPage,
   async submit({ ctx, caller, input }) {
     await changeAccount(ctx, caller.user.id, { username: input.user.username })
-    return new Redirect(ACCOUNT, { notice: 'Username updated.' })
+    return new Redirect(ACCOUNT, { notice: t('Username updated.') })
   },
 })

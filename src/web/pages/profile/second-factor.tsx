@@ -30,6 +30,8 @@ import { ActionButton, Copied, Field, FormFaults, FormTag, Hidden, Submit } from
 import { Row, Rows } from '../../components/list.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
 
@@ -72,10 +74,10 @@ export const ownSecondFactorPage = page({
 })
 
 const settingsPage = (view: PageView, body: ComponentChildren): Html => ({
-  title: 'Second factor',
+  title: t('Second factor'),
   headers: SECRET,
   body: (
-    <SettingsLayout view={view} at={AT} title="Second factor">
+    <SettingsLayout view={view} at={AT} title={t('Second factor')}>
       {body}
     </SettingsLayout>
   ),
@@ -85,12 +87,17 @@ const settingsPage = (view: PageView, body: ComponentChildren): Html => ({
 const Demand = ({ view, end }: { view: PageView; end: Date }) => (
   <>
     <p class="flash alert">
-      <strong>You need a second factor.</strong> This server, or a group of yours, asks all for one. Access tokens and SSH keys go on without it.
+      <Phrase
+        text="{strong} This server, or a group of yours, asks all for one. Access tokens and SSH keys go on without it."
+        strong={<strong>{t('You need a second factor.')}</strong>}
+      />
     </p>
     {end > view.now && (
       <div class="row start">
-        <span>It can wait until {dayText(end)}.</span>
-        <ActionButton view={view} action={`${AT}/skip`} method="PATCH" label="Later" />
+        <span>
+          <Phrase text="It can wait until {day}." day={dayText(end)} />
+        </span>
+        <ActionButton view={view} action={`${AT}/skip`} method="PATCH" label={t('Later')} />
       </div>
     )}
   </>
@@ -107,22 +114,29 @@ const WhenOff = ({ view, setup }: { view: PageView; setup: Setup }) => {
   return (
     <>
       <p>
-        With a second factor, a password that somebody has found out is not enough to sign in as you. Turning it on ends your other sessions, and
-        programs that use your password for Git or the API need an access token from then on.
+        {t(
+          'With a second factor, a password that somebody has found out is not enough to sign in as you. Turning it on ends your other sessions, and programs that use your password for Git or the API need an access token from then on.',
+        )}
       </p>
       <ol>
-        <li>Install an authenticator application for one-time passwords (TOTP) on your phone or computer.</li>
-        <li>Let it read this picture, or type the key into it.</li>
-        <li>Give the code that it then shows.</li>
+        <li>{t('Install an authenticator application for one-time passwords (TOTP) on your phone or computer.')}</li>
+        <li>{t('Let it read this picture, or type the key into it.')}</li>
+        <li>{t('Give the code that it then shows.')}</li>
       </ol>
-      <QrCode text={setup.uri} label="The key below, as a QR code" />
-      <Copied id="otp_key" label="Key" value={setup.secret.replace(/(.{4})(?=.)/g, '$1 ')} />
+      <QrCode text={setup.uri} label={t('The key below, as a QR code')} />
+      <Copied id="otp_key" label={t('Key')} value={setup.secret.replace(/(.{4})(?=.)/g, '$1 ')} />
       <FormTag view={view} action={AT}>
         <FormFaults view={view} />
         <Hidden {...f.setup} value={setup.sealed} />
-        <Field {...f.pin_code} label="Code" hint="Six digits, as the application shows them now." inputmode="numeric" autocomplete="one-time-code" />
-        <Field {...f.current_password} label="Your password" type="password" autocomplete="current-password" />
-        <Submit label="Turn on" />
+        <Field
+          {...f.pin_code}
+          label={t('Code')}
+          hint={t('Six digits, as the application shows them now.')}
+          inputmode="numeric"
+          autocomplete="one-time-code"
+        />
+        <Field {...f.current_password} label={t('Your password')} type="password" autocomplete="current-password" />
+        <Submit label={t('Turn on')} />
       </FormTag>
     </>
   )
@@ -135,18 +149,23 @@ const WhenOn = ({ view, codes }: { view: PageView; codes: number }) => {
   return (
     <>
       <p>
-        <strong>It is on.</strong> After your password you are asked for a code of your authenticator application. Programs use an{' '}
-        <a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>access token</a> in place of the password.
+        <Phrase
+          text="{strong} After your password you are asked for a code of your authenticator application. Programs use an {link} in place of the password."
+          strong={<strong>{t('It is on.')}</strong>}
+          link={<a href={`${view.links.prefix}/-/profile/personal_access_tokens`}>{t('access token')}</a>}
+        />
       </p>
       <FormFaults view={view} />
-      <h2>Recovery codes</h2>
+      <h2>{t('Recovery codes')}</h2>
       <p>
-        {codes === 0 ? 'You have none left.' : `You have ${codes} left.`} Each stands for a code of the application once. New ones replace all that
-        you have.
+        <Phrase
+          text="{left} Each stands for a code of the application once. New ones replace all that you have."
+          left={codes === 0 ? t('You have none left.') : t('You have {codes} left.', { codes })}
+        />
       </p>
       <FormTag view={view} action={`${AT}/codes`}>
-        <Field {...f.password} label="Your password" type="password" autocomplete="current-password" />
-        <Submit label="Make new recovery codes" class="" />
+        <Field {...f.password} label={t('Your password')} type="password" autocomplete="current-password" />
+        <Submit label={t('Make new recovery codes')} class="" />
       </FormTag>
     </>
   )
@@ -162,26 +181,26 @@ const Keys = ({ view, keys, challenge }: { view: PageView; keys: SecurityKey[]; 
   const f = fieldsOf(view, newKey)
   return (
     <>
-      <h2>Security keys and passkeys</h2>
-      <p>A key stands for a code of the application. One that asks for a PIN, a finger or a face signs you in alone, as a passkey.</p>
-      <Rows empty="You have none.">
+      <h2>{t('Security keys and passkeys')}</h2>
+      <p>{t('A key stands for a code of the application. One that asks for a PIN, a finger or a face signs you in alone, as a passkey.')}</p>
+      <Rows empty={t('You have none.')}>
         {keys.map(({ id, name, created_at, last_used_at }) => (
           <Row key={id} actions={<KeyRemoval view={view} id={id} name={name} />}>
             <strong>{name}</strong>
             <span class="dim">
-              Added <Time at={created_at} />
+              <Phrase text="Added {time}" time={<Time at={created_at} />} />
               <LastUsed at={last_used_at} />
             </span>
           </Row>
         ))}
       </Rows>
       {challenge ? (
-        <KeyForm view={view} fields={f} action={`${AT}/keys`} challenge={challenge} makes label="Add a key" class="">
-          <Field {...f.name} label="Name" hint="What you know it by, such as “blue key”." />
-          <Field {...f.key_password} label="Your password for the key" type="password" autocomplete="current-password" />
+        <KeyForm view={view} fields={f} action={`${AT}/keys`} challenge={challenge} makes label={t('Add a key')} class="">
+          <Field {...f.name} label={t('Name')} hint={t('What you know it by, such as “blue key”.')} />
+          <Field {...f.key_password} label={t('Your password for the key')} type="password" autocomplete="current-password" />
         </KeyForm>
       ) : (
-        <p class="dim">Browsers offer keys only to servers at an address that begins with https.</p>
+        <p class="dim">{t('Browsers offer keys only to servers at an address that begins with https.')}</p>
       )}
     </>
   )
@@ -195,11 +214,11 @@ const KeyRemoval = ({ view, id, name }: { view: PageView; id: number; name: stri
   return (
     <details open={view.submitted?.faults['removal_password'] !== undefined}>
       <summary>
-        Remove<span class="hidden"> {name}</span>
+        <Phrase text="Remove{name}" name={<span class="hidden"> {name}</span>} />
       </summary>
       <FormTag view={view} action={`${AT}/keys/${id}`} method="DELETE">
-        <Field {...f.removal_password} within={`key_${id}`} label="Your password" type="password" autocomplete="current-password" />
-        <Submit label="Remove the key" class="danger" />
+        <Field {...f.removal_password} within={`key_${id}`} label={t('Your password')} type="password" autocomplete="current-password" />
+        <Submit label={t('Remove the key')} class="danger" />
       </FormTag>
     </details>
   )
@@ -211,11 +230,11 @@ const TurningOff = ({ view }: { view: PageView }) => {
   const f = fieldsOf(view, disabling)
   return (
     <>
-      <h2>Turn it off</h2>
-      <p>From then on your password is enough to sign in. Recovery codes and security keys are removed.</p>
+      <h2>{t('Turn it off')}</h2>
+      <p>{t('From then on your password is enough to sign in. Recovery codes and security keys are removed.')}</p>
       <FormTag view={view} action={AT} method="DELETE">
-        <Field {...f.current_password} label="Password" type="password" autocomplete="current-password" />
-        <Submit label="Turn off" class="danger" />
+        <Field {...f.current_password} label={t('Password')} type="password" autocomplete="current-password" />
+        <Submit label={t('Turn off')} class="danger" />
       </FormTag>
     </>
   )
@@ -228,17 +247,19 @@ const codesPage = (view: PageView, title: string, codes: string[]): Html => ({
   body: (
     <SettingsLayout view={view} at={AT} title={title}>
       <p>
-        <strong>This is the only time that these recovery codes are shown.</strong> Print them, or keep them where you keep passwords. If you lose
-        your authenticator application, each of them signs you in once.
+        <Phrase
+          text="{strong} Print them, or keep them where you keep passwords. If you lose your authenticator application, each of them signs you in once."
+          strong={<strong>{t('This is the only time that these recovery codes are shown.')}</strong>}
+        />
       </p>
       <pre id="codes">
         <code>{codes.join('\n')}</code>
       </pre>
       <p class="row start">
         <button type="button" class="copy" data-copy="codes" hidden>
-          Copy
+          {t('Copy')}
         </button>
-        <a href={`${view.links.prefix}/`}>I have kept them: go on</a>
+        <a href={`${view.links.prefix}/`}>{t('I have kept them: go on')}</a>
       </p>
     </SettingsLayout>
   ),
@@ -254,7 +275,7 @@ export const enablingForm = form({
   async submit({ ctx, caller, input, view }) {
     const { setup, pin_code: code, current_password: password } = input
     const codes = await enableSecondFactor(ctx, caller.user.id, { setup, code, password, session: view.session?.id })
-    return codesPage(view, 'The second factor is on', codes)
+    return codesPage(view, t('The second factor is on'), codes)
   },
 })
 
@@ -265,7 +286,7 @@ export const recoveryCodesForm = form({
   input: renewal,
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input, view }) {
-    return codesPage(view, 'New recovery codes', await renewRecoveryCodes(ctx, caller.user.id, input.password))
+    return codesPage(view, t('New recovery codes'), await renewRecoveryCodes(ctx, caller.user.id, input.password))
   },
 })
 
@@ -279,7 +300,7 @@ export const disablingForm = form({
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
     await disableOwnSecondFactor(ctx, caller.user.id, input.current_password)
-    return new Redirect(AT, { notice: 'The second factor is off.' })
+    return new Redirect(AT, { notice: t('The second factor is off.') })
   },
 })
 
@@ -291,8 +312,8 @@ export const skippingForm = form({
   openWhen: ['second_factor_missing'],
   async submit({ ctx, view }) {
     const demand = view.session?.demand
-    if (!view.session || !demand) throw conflict('No second factor is demanded')
-    if (endOfGrace(demand, view.now) <= view.now) throw forbidden('the time in which it could be skipped has ended')
+    if (!view.session || !demand) throw conflict(t('No second factor is demanded'))
+    if (endOfGrace(demand, view.now) <= view.now) throw forbidden(t('the time in which it could be skipped has ended'))
     await skipSecondFactor(ctx, view.session.id)
     return new Redirect('/')
   },
@@ -307,7 +328,7 @@ export const securityKeyForm = form({
   async submit({ ctx, caller, input }) {
     const { name, key_password: password, challenge: sealed, device_response: response } = input
     await addSecurityKey(ctx, caller.user.id, { name, password, sealed, response })
-    return new Redirect(AT, { notice: `The key “${name.trim()}” is added.` })
+    return new Redirect(AT, { notice: t('The key “{name}” is added.', { name: name.trim() }) })
   },
 })
 
@@ -320,6 +341,6 @@ export const securityKeyRemoval = form({
   on: ownSecondFactorPage,
   async submit({ ctx, caller, input }) {
     await removeSecurityKey(ctx, caller.user, { key: input.key_id, password: input.removal_password })
-    return new Redirect(AT, { notice: 'Key removed.' })
+    return new Redirect(AT, { notice: t('Key removed.') })
   },
 })

@@ -5,6 +5,8 @@ import { endSession, listSessions } from '../../../services/identity/sign-in/ses
 import { ActionButton } from '../../components/form.js'
 import { Badge, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { SettingsLayout } from '../../layout/settings.js'
 import { form, page, Redirect } from '../../page.js'
 
@@ -18,8 +20,8 @@ const SYSTEMS = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'Linux'] as
 export function agentText(header: string): string {
   const browser = BROWSERS.find((name) => header.includes(`${name}/`))
   const system = SYSTEMS.find((name) => header.includes(name))
-  const shown = browser ? (NAMES[browser] ?? browser) : 'A browser'
-  return system ? `${shown} on ${system.replace('Mac OS X', 'macOS')}` : shown
+  const shown = browser ? (NAMES[browser] ?? browser) : t('A browser')
+  return system ? t('{browser} on {system}', { browser: shown, system: system.replace('Mac OS X', 'macOS') }) : shown
 }
 
 export const sessionsPage = page({
@@ -30,10 +32,10 @@ export const sessionsPage = page({
   async show({ ctx, caller, view }) {
     const sessions = await listSessions(ctx, caller.user.id)
     return {
-      title: 'Sessions',
+      title: t('Sessions'),
       body: (
-        <SettingsLayout view={view} at={AT} title="Sessions">
-          <p>Browsers in which you are signed in. End those that you do not know, and change your password.</p>
+        <SettingsLayout view={view} at={AT} title={t('Sessions')}>
+          <p>{t('Browsers in which you are signed in. End those that you do not know, and change your password.')}</p>
           <Rows empty="">
             {sessions.map(({ id, address, user_agent, created_at, last_used_at }) => (
               <Row
@@ -44,18 +46,23 @@ export const sessionsPage = page({
                       view={view}
                       action={`${AT}/${id}`}
                       method="DELETE"
-                      label="End"
-                      what={`the session from ${address}`}
+                      label={t('End')}
+                      what={t('the session from {address}', { address })}
                       class="danger"
                     />
                   )
                 }
               >
                 <span>
-                  <strong>{agentText(user_agent)}</strong> {id === view.session?.id && <Badge kind="success">this one</Badge>}
+                  <strong>{agentText(user_agent)}</strong> {id === view.session?.id && <Badge kind="success">{t('this one')}</Badge>}
                 </span>
                 <span class="dim">
-                  {address}, signed in <Time at={created_at} />, last used <Time at={last_used_at} />
+                  <Phrase
+                    text="{address}, signed in {time}, last used {time2}"
+                    address={address}
+                    time={<Time at={created_at} />}
+                    time2={<Time at={last_used_at} />}
+                  />
                 </span>
               </Row>
             ))}
@@ -74,6 +81,6 @@ export const sessionEnd = form({
   input: z.object({ session_id: rowId() }),
   async submit({ ctx, caller, input }) {
     await endSession(ctx, caller.user, input.session_id)
-    return new Redirect(AT, { notice: 'The session is ended.' })
+    return new Redirect(AT, { notice: t('The session is ended.') })
   },
 })

@@ -22,6 +22,8 @@ import { Avatar } from '../../components/people/avatar.js'
 import { listedProjects, ProjectRows } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
+import { said, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { ProjectLayout } from '../../layout/project.js'
 import { inUrl, type ProjectLinks, projectLinks } from '../../links.js'
 import { type PageView, page, Redirect } from '../../page.js'
@@ -36,17 +38,18 @@ const MAX_PROJECTS = 10
 const MAX_LINES = 15
 const MAX_CHARACTERS = 300
 
-const LABELS = {
-  projects: 'Projects',
-  groups: 'Groups',
-  users: 'Users',
-  blobs: 'Code',
-  commits: 'Commits',
-  issues: 'Issues',
-  merge_requests: 'Merge requests',
-  wiki_blobs: 'Wiki',
-} as const
-type Scope = keyof typeof LABELS
+const labels = () =>
+  ({
+    projects: t('Projects'),
+    groups: t('Groups'),
+    users: t('Users'),
+    blobs: t('Code'),
+    commits: t('Commits'),
+    issues: t('Issues'),
+    merge_requests: t('Merge requests'),
+    wiki_blobs: t('Wiki'),
+  }) as const
+type Scope = keyof ReturnType<typeof labels>
 
 interface Search {
   ctx: Context
@@ -63,13 +66,13 @@ interface Found {
 }
 
 const ofPage = ({ page }: Search) => ({ page, per_page: PER_PAGE })
-const NONE = 'Nothing was found.'
+const none = () => t('Nothing was found.')
 
 const Tabs = ({ at, scopes, scope, text }: { at: string; scopes: readonly Scope[]; scope: Scope; text: string }) => (
-  <nav class="tabs" aria-label="Kinds of results">
+  <nav class="tabs" aria-label={t('Kinds of results')}>
     {scopes.map((each) => (
       <a key={each} href={`${at}?${new URLSearchParams({ search: text, scope: each })}`} {...(each === scope && { 'aria-current': 'page' })}>
-        {LABELS[each]}
+        {labels()[each]}
       </a>
     ))}
   </nav>
@@ -88,7 +91,7 @@ interface ResultsProps {
 
 const SearchResults = ({ view, at, scopes, scope, text, page, found }: ResultsProps) => (
   <>
-    <SearchForm action={at} label="Search" value={text} hidden={{ scope }} />
+    <SearchForm action={at} label={t('Search')} value={text} hidden={{ scope }} />
     <Tabs at={at} scopes={scopes} scope={scope} text={text} />
     {found ? (
       <>
@@ -96,7 +99,7 @@ const SearchResults = ({ view, at, scopes, scope, text, page, found }: ResultsPr
         <Pager view={view} page={page} perPage={PER_PAGE} total={found.total} />
       </>
     ) : (
-      <p class="empty">Type what you look for.</p>
+      <p class="empty">{t('Type what you look for.')}</p>
     )}
   </>
 )
@@ -105,14 +108,14 @@ async function projectResults(search: Search, group?: GroupSubject): Promise<Fou
   const { ctx, caller, view, text } = search
   const of = group ? { group: { id: group.group.id, subgroups: true, shared: false } } : {}
   const { items, total } = await listProjects(ctx, caller, { words: text, order_by: 'last_activity_at', sort: 'desc', ...ofPage(search), ...of })
-  return { body: <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty={NONE} />, total }
+  return { body: <ProjectRows view={view} projects={await listedProjects(ctx, caller.user, items)} empty={none()} />, total }
 }
 
 async function groupResults(search: Search): Promise<Found> {
   const { ctx, caller, view, text } = search
   const { items, total } = await listGroups(ctx, caller, { search: text, all_available: true, order_by: 'name', sort: 'asc', ...ofPage(search) })
   const body = (
-    <Rows empty={NONE}>
+    <Rows empty={none()}>
       {items.map((group) => (
         <Row key={group.id}>
           <a href={`${view.links.prefix}/groups/${inUrl(group.full_path)}`}>
@@ -132,7 +135,7 @@ async function userResults(search: Search): Promise<Found> {
   const ids = items.map(({ id }) => id)
   const loaded = new Map((await loadUsers(ctx, caller, ids)).map((record) => [record.id, record]))
   const body = (
-    <Rows empty={NONE}>
+    <Rows empty={none()}>
       {ids.flatMap((id) => {
         const user = loaded.get(id)
         return user ? (
@@ -157,9 +160,9 @@ async function issuableResults(search: Search, scope: 'issues' | 'merge_requests
     scope === 'issues' ? await issuesOf(ctx, caller, at, asked) : await requestsOf(ctx, caller, at, asked)
   const sign = scope === 'issues' ? '#' : '!'
   const body = (
-    <Rows empty={NONE}>
+    <Rows empty={none()}>
       {results.items.map(({ id, path, iid, title, state, updated_at }) => (
-        <Row key={id} actions={<Badge kind={state === 'opened' ? 'success' : state === 'merged' ? 'merged' : ''}>{state}</Badge>}>
+        <Row key={id} actions={<Badge kind={state === 'opened' ? 'success' : state === 'merged' ? 'merged' : ''}>{said(state)}</Badge>}>
           <a href={`${view.links.prefix}/${inUrl(path)}/-/${scope}/${iid}`} class="title">
             <Marked text={title} wanted={text} />
           </a>
@@ -234,7 +237,7 @@ async function codeResults({ ctx, view, text, page }: Search, subject: ProjectSu
 
 const Matches = ({ found, links, text }: { found: Results<CodeMatch> & { ref: string }; links: ProjectLinks; text: string }) =>
   found.items.length === 0 ? (
-    <p class="empty">{NONE}</p>
+    <p class="empty">{none()}</p>
   ) : (
     <div>
       {found.items.map((match) => (
@@ -249,7 +252,7 @@ async function wikiResults({ ctx, view, text, page }: Search, subject: ProjectSu
   const slugOf = (path: string) => path.replace(/\.[^./]+$/, '')
   const body =
     items.length === 0 ? (
-      <p class="empty">{NONE}</p>
+      <p class="empty">{none()}</p>
     ) : (
       items.map((match) => (
         <Match key={`${match.path}:${match.line}`} match={match} wanted={text} to={links.page(`wikis/${inUrl(slugOf(match.path))}`)} />
@@ -266,7 +269,7 @@ async function commitResults({ ctx, view, text, page }: Search, subject: Project
     items.map(({ author }) => author.email),
   )
   const body = (
-    <Rows empty={NONE}>
+    <Rows empty={none()}>
       {items.map((commit) => (
         <Row
           key={commit.oid}
@@ -319,10 +322,10 @@ export const searchPage = page({
     }
     const found = text === '' ? null : await find[scope]()
     return {
-      title: text === '' ? 'Search' : `${text} · Search`,
+      title: text === '' ? t('Search') : `${text} · ${t('Search')}`,
       body: (
         <>
-          <h1>Search</h1>
+          <h1>{t('Search')}</h1>
           <SearchResults view={view} at={`${view.links.prefix}/search`} scopes={scopes} scope={scope} text={text} page={input.page} found={found} />
         </>
       ),
@@ -359,9 +362,9 @@ export const projectSearchPage = page({
     const found = text === '' || !may[scope] ? null : await find[scope]()
     const at = projectLinks(view, fullPathOf(subject.project)).page('search')
     return {
-      title: `${text || 'Search'} · ${fullPathOf(subject.project)}`,
+      title: `${text || t('Search')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectLayout view={view} subject={subject} tab={null} heading="Search this project">
+        <ProjectLayout view={view} subject={subject} tab={null} heading={t('Search this project')}>
           <SearchResults view={view} at={at} scopes={scopes} scope={scope} text={text} page={input.page} found={found} />
         </ProjectLayout>
       ),
@@ -390,10 +393,14 @@ async function groupCode({ ctx, caller, view, text }: Search, { group }: GroupSu
     <>
       {total > items.length && (
         <p class="dim">
-          Only the {MAX_PROJECTS} projects with the latest activity are searched, of {total}.
+          <Phrase
+            text="Only the {maxprojects} projects with the latest activity are searched, of {total}."
+            maxprojects={MAX_PROJECTS}
+            total={total}
+          />
         </p>
       )}
-      {results.length === 0 && <p class="empty">{NONE}</p>}
+      {results.length === 0 && <p class="empty">{none()}</p>}
       {results.map(({ subject, found }) => {
         const links = projectLinks(view, fullPathOf(subject.project))
         return (
@@ -404,7 +411,9 @@ async function groupCode({ ctx, caller, view, text }: Search, { group }: GroupSu
             <Matches found={found} links={links} text={text} />
             {found.total > found.items.length && (
               <p>
-                <a href={`${links.page('search')}?${new URLSearchParams({ search: text })}`}>All {found.total} matches in this project</a>
+                <a href={`${links.page('search')}?${new URLSearchParams({ search: text })}`}>
+                  <Phrase text="All {count} matches in this project" count={found.total} />
+                </a>
               </p>
             )}
           </section>
@@ -434,11 +443,11 @@ export const groupSearchPage = page({
     const found = text === '' ? null : await find[scope]()
     const home = `${view.links.prefix}/groups/${inUrl(subject.group.full_path)}`
     return {
-      title: `${text || 'Search'} · ${subject.group.full_name}`,
+      title: `${text || t('Search')} · ${subject.group.full_name}`,
       body: (
         <>
           <h1>
-            Search in <a href={home}>{subject.group.full_name}</a>
+            <Phrase text="Search in {link}" link={<a href={home}>{subject.group.full_name}</a>} />
           </h1>
           <SearchResults view={view} at={`${home}/-/search`} scopes={scopes} scope={scope} text={text} page={input.page} found={found} />
         </>

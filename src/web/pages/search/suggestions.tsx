@@ -9,9 +9,9 @@ import type { IssuableSource } from '../../../services/issuables/list.js'
 import { listProjects } from '../../../services/projects/list.js'
 import { searchIssues, searchMergeRequests } from '../../../services/search/issuables.js'
 import { type Choice, choicesAnswer } from '../../components/choices.js'
-import { counted } from '../../components/facts.js'
 import { Marked } from '../../components/marked.js'
 import { projectsOf } from '../../components/projects/project-rows.js'
+import { plural, t } from '../../language/language.js'
 import { inUrl } from '../../links.js'
 import { type PageView, page } from '../../page.js'
 
@@ -84,14 +84,14 @@ async function suggest(asked: Asked, subject: ProjectSubject | null) {
     issuableChoices(asked, subject ? { project: subject } : 'everywhere'),
   ])
   const groups = [
-    { label: subject ? 'Issues of this project' : 'Issues', choices: issues },
-    { label: subject ? 'Merge requests of this project' : 'Merge requests', choices: requests },
-    { label: 'Projects', choices: projects },
+    { label: subject ? t('Issues of this project') : t('Issues'), choices: issues },
+    { label: subject ? t('Merge requests of this project') : t('Merge requests'), choices: requests },
+    { label: t('Projects'), choices: projects },
   ]
   // a name is rather that of a project where there is no project yet
   if (!subject) groups.unshift(...groups.splice(2))
   const all = groups.reduce((sum, { choices }) => sum + choices.length, 0)
-  return choicesAnswer(groups, asked.text === '' ? '' : `${counted(all, 'suggestion')}. Enter searches.`)
+  return choicesAnswer(groups, asked.text === '' ? '' : plural(all, '{count} suggestion. Enter searches.', '{count} suggestions. Enter searches.'))
 }
 
 const input = z.object({ search: orDefault(searchText(), '') })
