@@ -13,6 +13,9 @@ const REFERENCE = 'src/http/reference'
 /** The stylesheets, the script and the icon of the pages. */
 const ASSETS = 'src/web/assets'
 
+/** The catalogues of the languages of pages, each read when it is first spoken. */
+const LANGUAGES = 'src/web/language'
+
 /** Folders of src/web with modules that only some pages load, and their entries. */
 const ON_DEMAND = { diagrams: ['page', 'frame'], editor: ['editor'] }
 
@@ -44,8 +47,14 @@ export async function build() {
   copyFiles(REFERENCE, 'dist/reference')
   copyFiles(ASSETS, 'dist/assets')
   // Files are replaced atomically, the stamp last: an interrupted build is repeated.
-  const compressed = onDemand.map(({ path, contents }) => ({ path: `${path}.gz`, text: gzipSync(contents, { level: 9 }) }))
-  const folders = Object.keys(ON_DEMAND).map((name) => join(root, 'dist/assets', name))
+  const catalogues = readdirSync(join(root, LANGUAGES))
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => ({
+      path: join(root, 'dist/assets/language', name),
+      contents: JSON.stringify(JSON.parse(readFileSync(join(root, LANGUAGES, name), 'utf8'))),
+    }))
+  const compressed = [...onDemand, ...catalogues].map(({ path, contents }) => ({ path: `${path}.gz`, text: gzipSync(contents, { level: 9 }) }))
+  const folders = [...Object.keys(ON_DEMAND), 'language'].map((name) => join(root, 'dist/assets', name))
   for (const folder of folders) mkdirSync(folder, { recursive: true })
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty({ inputs }, root) }
   // V8 code caches of former builds

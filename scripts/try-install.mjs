@@ -179,7 +179,7 @@ async function packageIsInstalled() {
     // compressed as they stand
     const onDemand = (await shell(`tar -tvzf ${name}`, packed))
       .split('\n')
-      .filter((line) => / package\/dist\/assets\/(?:diagrams|editor)\//.test(line))
+      .filter((line) => / package\/dist\/assets\/(?:diagrams|editor|language)\//.test(line))
       .reduce((sum, line) => sum + Number(line.split(/\s+/)[2]), 0)
     expect(onDemand > 0 && size - onDemand < LARGEST && size < LARGEST_WHOLE, `${size} bytes, ${onDemand} of them on demand`)
     return `${name}, ${size} bytes, ${onDemand} of them on demand`
