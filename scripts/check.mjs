@@ -8,6 +8,7 @@ import { dependencyFaults } from './dependencies.mjs'
 import { checkFields } from './fields.mjs'
 import { checkRules } from './rules.mjs'
 import { checkSettings } from './settings.mjs'
+import { checkTexts } from './texts.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const isQuick = process.argv.includes('--quick')
@@ -141,6 +142,12 @@ async function fields() {
   return { ok: read > 0 && faults.length === 0, output: read > 0 ? faults.join('\n') : 'it read no field' }
 }
 
+/** Every text of a page is translated, in every language (WB-805). */
+async function texts() {
+  const { texts: read, faults } = checkTexts(root)
+  return { ok: read > 0 && faults.length === 0, output: read > 0 ? faults.join('\n') : 'it read no text' }
+}
+
 /** Words that have a plainer one, or none. */
 const WORDS = /\b(told|whoever|nobody|worn|he|him|his|himself|by who|(comes?|came|coming) to be|(makes?|made) good|whole of|of (its|their) own)\b/i
 /** What is not written again: applied migrations, recorded data, and this file. */
@@ -237,6 +244,7 @@ const allChecks = () => ({
   rules,
   settings,
   fields,
+  texts,
   reference,
   calls,
 })
