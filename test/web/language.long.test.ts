@@ -43,7 +43,7 @@ beforeAll(async () => {
 /** The English texts of a page that have a German translation. */
 function leftIn(html: string): string[] {
   const $ = load(html)
-  $('script, style, code, pre, kbd, .setting .hint, option').remove()
+  $('script, style, code, pre, kbd, textarea, .setting .hint, option').remove()
   const texts = $('*')
     .contents()
     .toArray()

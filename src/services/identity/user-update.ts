@@ -81,6 +81,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.location !== undefined && { location: given.location }),
         ...(given.public_email !== undefined && { public_email: normaliseEmail(given.public_email ?? '') }),
         ...(given.private_profile !== undefined && { private_profile: given.private_profile }),
+        ...(given.preferred_language !== undefined && { preferred_language: given.preferred_language }),
         ...limitsOf(given, user, settings.default_projects_limit),
         ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),

@@ -1,5 +1,5 @@
 import type { LintJob, LintRecord } from '../../../services/ci/lint.js'
-import { plural, t } from '../../language/language.js'
+import { plural, said, t } from '../../language/language.js'
 import { Phrase } from '../../language/phrase.js'
 import { Badge, Row, Rows } from '../list.js'
 
@@ -11,7 +11,7 @@ const JobRow = ({ job }: { job: LintJob }) => {
   return (
     <Row>
       <span class="wrap">
-        <strong>{job.name}</strong> {job.when !== 'on_success' && <Badge kind="outline">{job.when.replaceAll('_', ' ')}</Badge>}{' '}
+        <strong>{job.name}</strong> {job.when !== 'on_success' && <Badge kind="outline">{said(job.when.replaceAll('_', ' '))}</Badge>}{' '}
         {job.allow_failure && <Badge kind="outline">{t('may fail')}</Badge>}{' '}
         {job.tags.map((tag) => (
           <Badge key={tag}>{tag}</Badge>

@@ -2,6 +2,7 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import { fullPathOf } from '../../../access/rules.js'
 import type { PipelineRequest } from '../../../services/ci/merge-requests/of-pipelines.js'
 import type { PipelineBasicRecord, StageState } from '../../../services/ci/pipelines.js'
+import { said } from '../../language/language.js'
 import { Phrase } from '../../language/phrase.js'
 import { inUrl, projectLinks } from '../../links.js'
 import type { PageView } from '../../page.js'
@@ -66,7 +67,7 @@ export function PipelineRows({ view, subject, items, stages, requests, empty }: 
               <a href={links.commit(sha)}>
                 <code>{shortId(sha)}</code>
               </a>{' '}
-              · {request ? '' : `${source.replaceAll('_', ' ')} · `}
+              · {request ? '' : `${said(source.replaceAll('_', ' '))} · `}
               <Time at={updated_at} />
             </span>
           </Row>

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { bool, oneOf, oneOfOrBlank, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../../http/params.js'
 import { fieldsOf, negated, scopeOf, scopes, shared, traits, traitsOf, usersOf } from '../../../routes/issuables/filters.js'
 import type { LabelChoice } from '../../../services/issuables/choices.js'
-import { t } from '../../language/language.js'
+import { said, t } from '../../language/language.js'
 import type { PageView } from '../../page.js'
 import { DataList, Options } from '../form.js'
 
@@ -183,7 +183,7 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
             href={withParameters(at, [...parameters.filter(([other]) => other !== 'state' && other !== 'page'), ['state', name]])}
             {...(name === state && { 'aria-current': 'page' })}
           >
-            {name === 'opened' ? t('Open') : name.charAt(0).toUpperCase() + name.slice(1)} <span class="count">{count}</span>
+            {name === 'opened' ? t('Open') : said(name.charAt(0).toUpperCase() + name.slice(1))} <span class="count">{count}</span>
           </a>
         ))}
       </nav>
@@ -267,10 +267,12 @@ export function ListHead({ view, at, state, counts, sort, search, kind, labels =
                 )}
                 aria-label={t('Without the filter {name} {value}', { name: name.replace(/\[\]$/, ''), value })}
               >
-                {name
-                  .replace(/\[\]$/, '')
-                  .replace(/_(?:name|title|usernames?)$/, '')
-                  .replace(/_/g, ' ')}
+                {said(
+                  name
+                    .replace(/\[\]$/, '')
+                    .replace(/_(?:name|title|usernames?)$/, '')
+                    .replace(/_/g, ' '),
+                )}
                 : {value} ×
               </a>{' '}
             </>

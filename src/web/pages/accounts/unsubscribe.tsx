@@ -12,7 +12,7 @@ const AT = '/sent_notifications/unsubscribe'
 const input = z.object({ token: orDefault(str(), '') })
 const headers = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
 
-const said = (title: string, text: string, status = 200): Html => ({
+const answered = (title: string, text: string, status = 200): Html => ({
   title,
   narrow: true,
   status,
@@ -27,7 +27,7 @@ const said = (title: string, text: string, status = 200): Html => ({
 
 async function badLink(ctx: Context): Promise<Html> {
   await countBadLink(ctx)
-  return said('This link does not work', 'It is not complete, or what it was about is gone.', 404)
+  return answered(t('This link does not work'), t('It is not complete, or what it was about is gone.'), 404)
 }
 
 /** The unsubscribe link of mails, for people (ML-17). */
@@ -65,6 +65,6 @@ export const unsubscribeForm = form({
     const thread = await threadOf(ctx, token)
     if (!thread) return badLink(ctx)
     await unsubscribe(ctx, thread)
-    return said('Unsubscribed', 'You get no more mail about this.')
+    return answered(t('Unsubscribed'), t('You get no more mail about this.'))
   },
 })

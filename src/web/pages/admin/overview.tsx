@@ -114,8 +114,8 @@ export const overviewPage = page({
           </div>
           <h2>{t('Backup and doctor')}</h2>
           <Rows empty="">
-            <Checked name="Last backup" check={checks.get('backup')} never={t('None is known: roost backup makes one.')} />
-            <Checked name="Doctor" check={checks.get('doctor')} never={t('It has not run: roost doctor compares rows with repositories.')} />
+            <Checked name={t('Last backup')} check={checks.get('backup')} never={t('None is known: roost backup makes one.')} />
+            <Checked name={t('Doctor')} check={checks.get('doctor')} never={t('It has not run: roost doctor compares rows with repositories.')} />
           </Rows>
           <h2>{t('Storages')}</h2>
           <Table columns={[t('Storage'), t('Projects'), t('Repositories'), t('Free on its disk')]}>

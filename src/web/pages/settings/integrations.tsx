@@ -19,7 +19,7 @@ import { HookState, Outcome } from '../../components/hooks/hook-state.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
 import { type Control, fieldsOf } from '../../fields.js'
-import { t } from '../../language/language.js'
+import { said, t } from '../../language/language.js'
 import { Phrase } from '../../language/phrase.js'
 import { homeOfProject } from '../../links.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
@@ -76,9 +76,10 @@ export const integrationsPage = page({
             {sorted.map(({ slug, title, description }) => (
               <Row key={slug}>
                 <span>
-                  <a href={view.links.prefix + pageOf(subject, slug)}>{title}</a> {active.has(slug) && <Badge kind="success">{t('Active')}</Badge>}
+                  <a href={view.links.prefix + pageOf(subject, slug)}>{said(title)}</a>{' '}
+                  {active.has(slug) && <Badge kind="success">{t('Active')}</Badge>}
                 </span>
-                <span class="dim">{description}</span>
+                <span class="dim">{said(description)}</span>
               </Row>
             ))}
           </Rows>
@@ -102,7 +103,7 @@ export const integrationPage = page({
     return {
       title: `${service.title} · ${fullPathOf(subject.project)}`,
       body: (
-        <ofProject.Frame view={view} subject={subject} at={HERE} title={service.title}>
+        <ofProject.Frame view={view} subject={subject} at={HERE} title={said(service.title)}>
           <p>
             {service.description} {integration && <Badge kind="success">{t('Active')}</Badge>} {hook && <HookState hook={hook} now={view.now} />}
           </p>

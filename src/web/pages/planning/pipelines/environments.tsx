@@ -84,7 +84,7 @@ export const environmentsPage = page({
               href={`${links.page('environments')}?${new URLSearchParams({ ...(state && { scope: state }), ...(search && { search }) })}`}
               {...(state === scope && { 'aria-current': 'page' })}
             >
-              {state ? state.charAt(0).toUpperCase() + state.slice(1) : t('All')}
+              {state ? said(state.charAt(0).toUpperCase() + state.slice(1)) : t('All')}
             </a>
           ))}
         </nav>

@@ -10,7 +10,7 @@ import { Pager } from '../../../components/list.js'
 import { Prose } from '../../../components/markup.js'
 import { renderText } from '../../../components/render-text.js'
 import { SearchForm } from '../../../components/search.js'
-import { t } from '../../../language/language.js'
+import { said, t } from '../../../language/language.js'
 import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../../links.js'
@@ -51,7 +51,7 @@ export const pipelinesPage = page({
             href={`${links.page('pipelines')}?${new URLSearchParams({ ...(scope && { scope }), ...(input.ref && { ref: input.ref }), ...(input.sha && { sha: input.sha }) })}`}
             {...(scope === input.scope && { 'aria-current': 'page' })}
           >
-            {scope ? scope.charAt(0).toUpperCase() + scope.slice(1) : t('All')}
+            {scope ? said(scope.charAt(0).toUpperCase() + scope.slice(1)) : t('All')}
           </a>
         ))}
       </nav>

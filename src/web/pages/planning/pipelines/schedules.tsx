@@ -29,7 +29,7 @@ import { Badge, Row, Rows } from '../../../components/list.js'
 import { PersonLink } from '../../../components/people/person-link.js'
 import { Time } from '../../../components/time.js'
 import { type Fields, fieldsOf } from '../../../fields.js'
-import { t } from '../../../language/language.js'
+import { said, t } from '../../../language/language.js'
 import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
@@ -163,7 +163,7 @@ export const schedulesPage = page({
               href={`${links.page('pipeline_schedules')}${state ? `?scope=${state}` : ''}`}
               {...(state === scope && { 'aria-current': 'page' })}
             >
-              {state ? state.charAt(0).toUpperCase() + state.slice(1) : t('All')}
+              {state ? said(state.charAt(0).toUpperCase() + state.slice(1)) : t('All')}
             </a>
           ))}
         </nav>

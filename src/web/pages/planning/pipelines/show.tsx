@@ -187,7 +187,7 @@ function Pipeline({ view, subject, pipeline, jobs, total, mayRun, closed, upstre
           [pipeline.tag ? t('Tag') : t('Branch'), request?.source_branch ?? pipeline.ref],
           [t('Commit'), commitLink(pipeline.sha)],
           [t('Before'), pipeline.before_sha && /[^0]/.test(pipeline.before_sha) ? commitLink(pipeline.before_sha) : null],
-          [t('Made by'), pipeline.source.replaceAll('_', ' ')],
+          [t('Made by'), said(pipeline.source.replaceAll('_', ' '))],
           [
             t('Triggered by'),
             upstream && (
