@@ -24,7 +24,7 @@ describe('the language of a page', () => {
       expect(t('Page {page} of {last}', { page: 2, last: 3 })).toBe('Seite 2 von 3')
       expect(plural(1, '{count} star', '{count} stars')).toBe('1 Stern')
       expect(said('is too long (maximum is 255 characters)')).toBe('ist zu lang (höchstens 255 Zeichen)')
-      expect(said('is written by nobody 1234')).toBe('is written by nobody 1234')
+      expect(said('is unheard of, 1234 times')).toBe('is unheard of, 1234 times')
     })
     // no plural for nothing in French
     expect(await inLanguage('fr', () => plural(0, '{count} star', '{count} stars'))).toBe('0 étoile')
