@@ -52,7 +52,7 @@ const FROZEN = {
   '0045_container_registry': 'b254e53d00454afb552ec7e0633dd7765c83e89781fd2643619b64c6f46e9cd5',
   '0046_protected_environments': 'e8860663fa5830d804cf902fba572655abf2b61c125b8c94818fbd77e8d6a44d',
   '0047_container_expiration': '9c8629002fc6ead51a60f115238b2b632114b965a06273041172a07c28c717c2',
-  '0046_preferred_language': '162fba74ec7be771cb2f25f5acf09dc104e5f3a32d62d5e439d5fe27d7abd1cb',
+  '0048_preferred_language': '162fba74ec7be771cb2f25f5acf09dc104e5f3a32d62d5e439d5fe27d7abd1cb',
 }
 
 describe('migrations', () => {

@@ -5,6 +5,8 @@ import { closeReport, listReports } from '../../../services/operations/abuse-rep
 import { ActionButton } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
 import { Time } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, page, Redirect } from '../../page.js'
 import { adminUserPath } from './user-fields.js'
@@ -20,15 +22,21 @@ export const abuseReportsPage = page({
     const { items, total } = await listReports(ctx, { page: input.page, per_page: PER_PAGE })
     const { prefix } = view.links
     return {
-      title: 'Abuse reports',
+      title: t('Abuse reports'),
       body: (
-        <AdminLayout view={view} at={AT} title="Abuse reports">
-          <Rows empty="There are no reports.">
+        <AdminLayout view={view} at={AT} title={t('Abuse reports')}>
+          <Rows empty={t('There are no reports.')}>
             {items.map(({ report, reporter, user }) => (
               <Row
                 key={report.id}
                 actions={
-                  <ActionButton view={view} action={`${AT}/${report.id}`} method="DELETE" label="Close" what={`the report about ${user.username}`} />
+                  <ActionButton
+                    view={view}
+                    action={`${AT}/${report.id}`}
+                    method="DELETE"
+                    label={t('Close')}
+                    what={t('the report about {username}', { username: user.username })}
+                  />
                 }
               >
                 <span>
@@ -36,13 +44,19 @@ export const abuseReportsPage = page({
                     <strong>{user.name}</strong> <span class="dim">@{user.username}</span>
                   </a>{' '}
                   {user.state !== 'active' && (
-                    <Badge kind="danger">{user.state === 'deactivated' || user.state === 'banned' ? user.state : 'blocked'}</Badge>
+                    <Badge kind="danger">
+                      {user.state === 'deactivated' ? t('deactivated') : user.state === 'banned' ? t('banned') : t('blocked')}
+                    </Badge>
                   )}
                 </span>
                 <p class="plain-text">{report.message}</p>
                 <span class="dim">
-                  By <a href={prefix + adminUserPath(reporter.username)}>{reporter.name}</a>, <Time at={report.created_at} />; the account is here
-                  since <Time at={user.created_at} />
+                  <Phrase
+                    text="By {link}, {time}; the account is here since {time2}"
+                    link={<a href={prefix + adminUserPath(reporter.username)}>{reporter.name}</a>}
+                    time={<Time at={report.created_at} />}
+                    time2={<Time at={user.created_at} />}
+                  />
                 </span>
               </Row>
             ))}
@@ -61,6 +75,6 @@ export const abuseReportClosing = form({
   input: z.object({ id: rowId() }),
   async submit({ ctx, input }) {
     await closeReport(ctx, input.id)
-    return new Redirect(AT, { notice: 'Report closed.' })
+    return new Redirect(AT, { notice: t('Report closed.') })
   },
 })

@@ -4,6 +4,7 @@ import type { UserRecord } from '../../../services/identity/users.js'
 import { Checkbox, Field, SelectField } from '../../components/form.js'
 import { Badge } from '../../components/list.js'
 import type { Fields } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { inUrl } from '../../links.js'
 import type { PageView } from '../../page.js'
 
@@ -12,12 +13,12 @@ export const adminUserPath = (username: string) => `/admin/users/${inUrl(usernam
 /** What an account is besides active. */
 export const StateBadges = ({ user }: { user: Pick<UserRecord, 'state' | 'admin' | 'external' | 'confirmed_at' | 'two_factor_enabled'> }) => (
   <>
-    {user.state === 'blocked_pending_approval' && <Badge kind="waiting">waits for approval</Badge>}{' '}
-    {user.state === 'deactivated' && <Badge>deactivated</Badge>} {user.state === 'blocked' && <Badge kind="danger">blocked</Badge>}{' '}
-    {user.state === 'banned' && <Badge kind="danger">banned</Badge>}{' '}
-    {user.state === 'ldap_blocked' && <Badge kind="danger">blocked by the directory</Badge>}{' '}
-    {user.admin && <Badge kind="success">administrator</Badge>} {user.external && <Badge>external</Badge>}{' '}
-    {user.confirmed_at === null && <Badge kind="waiting">address not confirmed</Badge>}
+    {user.state === 'blocked_pending_approval' && <Badge kind="waiting">{t('waits for approval')}</Badge>}{' '}
+    {user.state === 'banned' && <Badge kind="danger">{t('banned')}</Badge>} {user.state === 'deactivated' && <Badge>{t('deactivated')}</Badge>}{' '}
+    {user.state === 'blocked' && <Badge kind="danger">{t('blocked')}</Badge>}{' '}
+    {user.state === 'ldap_blocked' && <Badge kind="danger">{t('blocked by the directory')}</Badge>}{' '}
+    {user.admin && <Badge kind="success">{t('administrator')}</Badge>} {user.external && <Badge>{t('external')}</Badge>}{' '}
+    {user.confirmed_at === null && <Badge kind="waiting">{t('address not confirmed')}</Badge>}
   </>
 )
 
@@ -35,22 +36,22 @@ export const Kinds = ({ view, fields: f, user, last = false }: KindsProps) => {
     <>
       <SelectField
         {...f.admin}
-        label="Access"
+        label={t('Access')}
         value={user?.admin ? '1' : '0'}
-        {...(last && { hint: 'The only administrator keeps these rights: make somebody else one first.' })}
-        choices={[...(last ? [] : [{ value: '0', label: 'Regular' }]), { value: '1', label: 'Administrator: may do and see everything' }]}
+        {...(last && { hint: t('The only administrator keeps these rights: make somebody else one first.') })}
+        choices={[...(last ? [] : [{ value: '0', label: t('Regular') }]), { value: '1', label: t('Administrator: may do and see everything') }]}
       />
       <Checkbox
         {...f.external}
-        label="External"
-        hint="Sees only projects of which they are a member, and public ones; makes no projects and groups."
+        label={t('External')}
+        hint={t('Sees only projects of which they are a member, and public ones; makes no projects and groups.')}
         checked={user?.external ?? view.settings.user_default_external}
       />
-      <Checkbox {...f.can_create_group} label="May create groups" checked={user?.can_create_group ?? true} />
+      <Checkbox {...f.can_create_group} label={t('May create groups')} checked={user?.can_create_group ?? true} />
       <Field
         {...f.projects_limit}
         type="number"
-        label="Personal projects at most"
+        label={t('Personal projects at most')}
         value={String(user?.projects_limit ?? view.settings.default_projects_limit)}
       />
     </>

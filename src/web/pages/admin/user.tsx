@@ -26,6 +26,8 @@ import { Badge, Row, Rows } from '../../components/list.js'
 import { Avatar } from '../../components/people/avatar.js'
 import { dayText, LastUsed, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { inUrl } from '../../links.js'
 import { form, type Html, type PageView, page, Redirect } from '../../page.js'
@@ -41,7 +43,7 @@ const named = { username: str() }
 /** The account with a name; 404 for those that are no person's. */
 export async function accountOf(ctx: Context, { username }: { username: string }): Promise<User> {
   const user = await findUserByName(ctx, username)
-  if (user?.kind !== 'human' || user.removal !== null) throw notFound('User')
+  if (user?.kind !== 'human' || user.removal !== null) throw notFound(t('User'))
   return user
 }
 
@@ -91,26 +93,29 @@ export const adminUserPage = page({
           </div>
           <Facts
             facts={[
-              ['Id', String(user.id)],
-              ['E-mail', user.email],
+              [t('Id'), String(user.id)],
+              [t('E-mail'), user.email],
               [
-                'Further addresses',
-                credentials.emails.map(({ email, confirmed_at }) => (confirmed_at ? email : `${email} (not confirmed)`)).join(', '),
+                t('Further addresses'),
+                credentials.emails.map(({ email, confirmed_at }) => (confirmed_at ? email : t('{email} (not confirmed)', { email }))).join(', '),
               ],
-              ['Personal projects', `${numberText(user.personal_projects)} of at most ${numberText(user.projects_limit)}`],
-              ['May create groups', user.can_create_group ? 'yes' : 'no'],
-              ['Second factor', user.two_factor_enabled ? 'on' : 'off'],
-              ['Password', user.password_hash === null ? 'none' : user.password_expired ? 'to be changed at the next sign-in' : 'set'],
-              ['Created', <Time at={user.created_at} />],
-              ['Last active', user.last_activity_on ? dayText(new Date(user.last_activity_on)) : 'never'],
+              [
+                t('Personal projects'),
+                t('{count} of at most {limit}', { count: numberText(user.personal_projects), limit: numberText(user.projects_limit) }),
+              ],
+              [t('May create groups'), user.can_create_group ? t('yes') : t('no')],
+              [t('Second factor'), user.two_factor_enabled ? t('on') : t('off')],
+              [t('Password'), user.password_hash === null ? t('none') : user.password_expired ? t('to be changed at the next sign-in') : t('set')],
+              [t('Created'), <Time at={user.created_at} />],
+              [t('Last active'), user.last_activity_on ? dayText(new Date(user.last_activity_on)) : t('never')],
             ]}
           />
           <p class="toolbar">
             <a class="button" href={`${view.links.prefix}${at}/edit`}>
-              Edit
+              {t('Edit')}
             </a>
             <a class="button" href={`${view.links.prefix}/admin/audit_log?actor=${encodeURIComponent(user.username)}`}>
-              What they did
+              {t('What they did')}
             </a>
           </p>
           <AccountActions ctx={ctx} view={view} at={at} user={user} last={last} mayDeactivate={user.state === 'active' && dormant && !last} />
@@ -167,47 +172,55 @@ const isOffered = (name: ActionName, { config, mail }: Pick<Context, 'mail' | 'c
 
 const AccountActions = ({ ctx, view, at, user, last, mayDeactivate }: AccountActionsProps) => (
   <>
-    <h2>Account</h2>
+    <h2>{t('Account')}</h2>
     <div class="toolbar">
       {isOffered('approve', ctx, user) && (
         <>
-          <ActionButton view={view} action={`${at}/approve`} method="PUT" label="Approve" class="primary" />
-          <ActionButton view={view} action={`${at}/reject`} method="DELETE" label="Reject and remove" class="danger" />
+          <ActionButton view={view} action={`${at}/approve`} method="PUT" label={t('Approve')} class="primary" />
+          <ActionButton view={view} action={`${at}/reject`} method="DELETE" label={t('Reject and remove')} class="danger" />
         </>
       )}
-      {isOffered('impersonate', ctx, user) && <ActionButton view={view} action={`${at}/impersonate`} label="Act as this user" />}
-      {isOffered('activate', ctx, user) && <ActionButton view={view} action={`${at}/activate`} method="PUT" label="Activate" class="primary" />}
-      {isOffered('block', ctx, user) && !last && <ActionButton view={view} action={`${at}/block`} method="PUT" label="Block" class="danger" />}
-      {isOffered('ban', ctx, user) && !last && <ActionButton view={view} action={`${at}/ban`} method="PUT" label="Ban" class="danger" />}
-      {mayDeactivate && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label="Deactivate" />}
-      {isOffered('unblock', ctx, user) && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label="Unblock" />}
-      {isOffered('unban', ctx, user) && <ActionButton view={view} action={`${at}/unban`} method="PUT" label="Unban" />}
-      {isOffered('confirm', ctx, user) && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label="Confirm the address" />}
-      {isOffered('reset_password', ctx, user) && <ActionButton view={view} action={`${at}/reset_password`} label="Mail a link to set a password" />}
-      <ActionButton view={view} action={`${at}/temporary_password`} label="Make a temporary password" />
+      {isOffered('impersonate', ctx, user) && <ActionButton view={view} action={`${at}/impersonate`} label={t('Act as this user')} />}
+      {isOffered('activate', ctx, user) && <ActionButton view={view} action={`${at}/activate`} method="PUT" label={t('Activate')} class="primary" />}
+      {isOffered('block', ctx, user) && !last && <ActionButton view={view} action={`${at}/block`} method="PUT" label={t('Block')} class="danger" />}
+      {isOffered('ban', ctx, user) && !last && <ActionButton view={view} action={`${at}/ban`} method="PUT" label={t('Ban')} class="danger" />}
+      {mayDeactivate && <ActionButton view={view} action={`${at}/deactivate`} method="PUT" label={t('Deactivate')} />}
+      {isOffered('unblock', ctx, user) && <ActionButton view={view} action={`${at}/unblock`} method="PUT" label={t('Unblock')} />}
+      {isOffered('unban', ctx, user) && <ActionButton view={view} action={`${at}/unban`} method="PUT" label={t('Unban')} />}
+      {isOffered('confirm', ctx, user) && <ActionButton view={view} action={`${at}/confirm`} method="PUT" label={t('Confirm the address')} />}
+      {isOffered('reset_password', ctx, user) && (
+        <ActionButton view={view} action={`${at}/reset_password`} label={t('Mail a link to set a password')} />
+      )}
+      <ActionButton view={view} action={`${at}/temporary_password`} label={t('Make a temporary password')} />
       {isOffered('disable_two_factor', ctx, user) && (
-        <ActionButton view={view} action={`${at}/disable_two_factor`} method="PATCH" label="Turn off the second factor" class="danger" />
+        <ActionButton view={view} action={`${at}/disable_two_factor`} method="PATCH" label={t('Turn off the second factor')} class="danger" />
       )}
     </div>
-    {last && <p class="dim">The only administrator cannot be blocked or removed, nor lose these rights: make somebody else one first.</p>}
+    {last && <p class="dim">{t('The only administrator cannot be blocked or removed, nor lose these rights: make somebody else one first.')}</p>}
     {user.state === 'active' && !last && (
       <p class="dim">
-        A blocked user cannot sign in, and no token or key of theirs works, nor those of a banned one, who is not let in again by unblocking. Nothing
-        of theirs is removed.
+        {t(
+          'A blocked user cannot sign in, and no token or key of theirs works, nor those of a banned one, who is not let in again by unblocking. Nothing of theirs is removed.',
+        )}
       </p>
     )}
     {user.state === 'deactivated' && (
-      <p class="dim">No token or key of theirs works and they get no mails, until they sign in again or are activated.</p>
+      <p class="dim">{t('No token or key of theirs works and they get no mails, until they sign in again or are activated.')}</p>
     )}
     {mayDeactivate && (
       <p class="dim">
-        They have not been here in the past {DORMANT_DAYS} days, and can be deactivated: no token or key of theirs works and they get no mails, until
-        they sign in again.
+        <Phrase
+          text="They have not been here in the past {dormantdays} days, and can be deactivated: no token or key of theirs works and they get no mails, until they sign in again."
+          dormantdays={DORMANT_DAYS}
+        />
       </p>
     )}
     {user.two_factor_enabled && user.admin && (
       <p class="dim">
-        The second factor of an administrator is turned off on the machine: <code>roost user {user.username} --no-second-factor</code>
+        <Phrase
+          text="The second factor of an administrator is turned off on the machine: {code}"
+          code={<code>roost user {user.username} --no-second-factor</code>}
+        />
       </p>
     )}
   </>
@@ -216,63 +229,64 @@ const AccountActions = ({ ctx, view, at, user, last, mayDeactivate }: AccountAct
 const more = (shown: number, total: number) =>
   total > shown && (
     <p class="dim">
-      Of {numberText(total)} the first {shown} are shown.
+      <Phrase text="Of {number} the first {shown} are shown." number={numberText(total)} shown={shown} />
     </p>
   )
 
 function CredentialLists({ view, at, user, credentials: { keys, gpgKeys, tokens, impersonations } }: PartProps & { credentials: Credentials }) {
-  const remove = (action: string, what: string, label = 'Revoke') => (
+  const remove = (action: string, what: string, label = t('Revoke')) => (
     <ActionButton view={view} action={action} method="DELETE" label={label} what={what} class="danger" />
   )
   return (
     <>
-      <h2>Identities</h2>
-      <Rows empty="They sign in with a password of this service alone.">
+      <h2>{t('Identities')}</h2>
+      <Rows empty={t('They sign in with a password of this service alone.')}>
         {user.identities.map(({ provider, extern_uid }) => (
-          <Row key={provider} actions={remove(`${at}/identities/${inUrl(provider)}`, provider, 'Disconnect')}>
+          <Row key={provider} actions={remove(`${at}/identities/${inUrl(provider)}`, provider, t('Disconnect'))}>
             <strong>{provider}</strong>
             <span class="dim">{extern_uid}</span>
           </Row>
         ))}
       </Rows>
-      <h2>SSH keys</h2>
-      <Rows empty="None.">
+      <h2>{t('SSH keys')}</h2>
+      <Rows empty={t('None.')}>
         {keys.items.map(({ id, title, fingerprint_sha256, created_at, last_used_at }) => (
-          <Row key={id} actions={remove(`${at}/keys/${id}`, title, 'Remove')}>
+          <Row key={id} actions={remove(`${at}/keys/${id}`, title, t('Remove'))}>
             <strong>{title}</strong>
             <span class="dim">
-              SHA256:{fingerprint_sha256}, added <Time at={created_at} />
+              <Phrase text="SHA256:{fingerprintSha256}, added {time}" fingerprintSha256={fingerprint_sha256} time={<Time at={created_at} />} />
               <LastUsed at={last_used_at} />
             </span>
           </Row>
         ))}
       </Rows>
       {more(keys.items.length, keys.total)}
-      <h2>GPG keys</h2>
-      <Rows empty="None.">
+      <h2>{t('GPG keys')}</h2>
+      <Rows empty={t('None.')}>
         {gpgKeys.items.map(({ id, fingerprint, created_at }) => (
-          <Row key={id} actions={remove(`${at}/gpg_keys/${id}`, fingerprint, 'Remove')}>
+          <Row key={id} actions={remove(`${at}/gpg_keys/${id}`, fingerprint, t('Remove'))}>
             <strong>{fingerprint}</strong>
             <span class="dim">
-              Added <Time at={created_at} />
+              <Phrase text="Added {time}" time={<Time at={created_at} />} />
             </span>
           </Row>
         ))}
       </Rows>
-      <h2>Active tokens</h2>
-      <Rows empty="None.">
+      <h2>{t('Active tokens')}</h2>
+      <Rows empty={t('None.')}>
         {[
           ...tokens.items.map((token) => ({ token, path: 'personal_access_tokens', impersonates: false })),
           ...impersonations.items.map(({ token }) => ({ token, path: 'impersonation_tokens', impersonates: true })),
         ].map(({ token, path, impersonates }) => (
           <Row key={token.id} actions={remove(`${at}/${path}/${token.id}`, token.name)}>
             <span>
-              <strong>{token.name}</strong> {impersonates && <Badge kind="waiting">of an administrator</Badge>} <ScopeBadges scopes={token.scopes} />
+              <strong>{token.name}</strong> {impersonates && <Badge kind="waiting">{t('of an administrator')}</Badge>}{' '}
+              <ScopeBadges scopes={token.scopes} />
             </span>
             <span class="dim">
-              Created <Time at={token.created_at} />
+              <Phrase text="Created {time}" time={<Time at={token.created_at} />} />
               <LastUsed at={token.last_used_at} />
-              {token.expires_at ? `, expires ${dayText(new Date(token.expires_at))}` : ', never expires'}
+              {token.expires_at ? t(', expires {day}', { day: dayText(new Date(token.expires_at)) }) : t(', never expires')}
             </span>
           </Row>
         ))}
@@ -288,16 +302,17 @@ const Removal = ({ view, at, user }: PartProps) => {
   const f = fieldsOf(view, confirmation)
   return (
     <>
-      <h2>Remove</h2>
+      <h2>{t('Remove')}</h2>
       <p>
-        The account goes with its personal projects, snippets and keys. What it wrote elsewhere stays under the name of the ghost user, or goes too.
-        This cannot be undone; a blocked account keeps everything.
+        {t(
+          'The account goes with its personal projects, snippets and keys. What it wrote elsewhere stays under the name of the ghost user, or goes too. This cannot be undone; a blocked account keeps everything.',
+        )}
       </p>
       <FormTag view={view} action={at} method="DELETE">
-        <Field {...f.confirm} label={`Type ${user.username} to confirm`} autocomplete="off" />
+        <Field {...f.confirm} label={t('Type {username} to confirm', { username: user.username })} autocomplete="off" />
         <div class="toolbar">
-          <Submit label="Remove, keep what they wrote" name={f.how.name} value="soft" class="danger" />
-          <Submit label="Remove with what they wrote" name={f.how.name} value="hard" class="danger" />
+          <Submit label={t('Remove, keep what they wrote')} name={f.how.name} value="soft" class="danger" />
+          <Submit label={t('Remove with what they wrote')} name={f.how.name} value="hard" class="danger" />
         </div>
       </FormTag>
     </>
@@ -314,7 +329,7 @@ export const userRemoval = form({
     const user = await accountOf(ctx, input)
     if (input.confirm.trim() !== user.username) throw invalidRecord({ confirm: ['is not the username'] })
     await removeUser(ctx, user.id, input.how === 'hard', () => undefined)
-    return new Redirect(LIST, { notice: `${user.username} is removed.` })
+    return new Redirect(LIST, { notice: t('{username} is removed.', { username: user.username }) })
   },
 })
 
@@ -336,21 +351,26 @@ export const editUserPage = page({
     const [user, last] = await Promise.all([loadUser(ctx, found.id), isLastAdministrator(ctx, found)])
     const f = fieldsOf(view, account).user
     return {
-      title: `Edit ${user.name}`,
+      title: t('Edit {name}', { name: user.name }),
       body: (
-        <AdminLayout view={view} at={LIST} title={`Edit ${user.name}`}>
+        <AdminLayout view={view} at={LIST} title={t('Edit {name}', { name: user.name })}>
           <FormTag view={view} action={adminUserPath(user.username)} method="PUT">
             <FormFaults view={view} />
-            <Field {...f.name} label="Name" value={user.name} />
-            <Field {...f.username} label="Username" value={user.username} hint="Personal projects move with it. Clones need their address changed." />
+            <Field {...f.name} label={t('Name')} value={user.name} />
+            <Field
+              {...f.username}
+              label={t('Username')}
+              value={user.username}
+              hint={t('Personal projects move with it. Clones need their address changed.')}
+            />
             <Field
               {...f.email}
-              label="E-mail address"
+              label={t('E-mail address')}
               value={user.email}
-              hint="A new one counts as confirmed; the present one stays as a further address."
+              hint={t('A new one counts as confirmed; the present one stays as a further address.')}
             />
             <Kinds view={view} fields={f} user={user} last={last} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </AdminLayout>
       ),
@@ -374,7 +394,7 @@ export const userChange = form({
       // limits of external users are fixed
       ...(given.external ? { can_create_group: undefined } : { projects_limit: limit }),
     })
-    return new Redirect(adminUserPath(input.user.username), { notice: 'Account updated.' })
+    return new Redirect(adminUserPath(input.user.username), { notice: t('Account updated.') })
   },
 })
 
@@ -382,7 +402,7 @@ export const userChange = form({
 const action = (
   path: ActionName | 'deactivate',
   method: 'POST' | 'PUT' | 'PATCH',
-  notice: string,
+  notice: () => string,
   act: (ctx: Context, user: User) => Promise<unknown>,
 ) =>
   form({
@@ -393,31 +413,81 @@ const action = (
     on: adminUserPage,
     async submit({ ctx, input }) {
       const user = await accountOf(ctx, input)
-      if (path !== 'deactivate' && !isOffered(path, ctx, user)) throw conflict('The account is not in a state in which this can be done')
+      if (path !== 'deactivate' && !isOffered(path, ctx, user)) throw conflict(t('The account is not in a state in which this can be done'))
       await act(ctx, user)
-      return new Redirect(adminUserPath(user.username), { notice })
+      return new Redirect(adminUserPath(user.username), { notice: notice() })
     },
   })
 
 export const userActions = [
-  action('approve', 'PUT', 'The account is approved.', (ctx, { id }) => approveUser(ctx, id)),
-  action('block', 'PUT', 'The account is blocked.', (ctx, { id }) => setBlocked(ctx, id, true)),
-  action('unblock', 'PUT', 'The account is no longer blocked.', (ctx, { id }) => setBlocked(ctx, id, false)),
-  action('ban', 'PUT', 'The account is banned.', (ctx, { id }) => setBanned(ctx, id, true)),
-  action('unban', 'PUT', 'The account is no longer banned.', (ctx, { id }) => setBanned(ctx, id, false)),
-  action('deactivate', 'PUT', 'The account is deactivated.', async (ctx, { id }) => {
-    if (!(await deactivate(ctx, id))) throw conflict('The account is deactivated already')
-  }),
-  action('activate', 'PUT', 'The account is active again.', (ctx, { id }) => activate(ctx, id)),
-  action('confirm', 'PUT', 'The address is confirmed.', (ctx, { id }) => changeAccount(ctx, id, { skip_reconfirmation: true })),
-  action('reset_password', 'POST', 'A link to set a password is on its way.', async (ctx, user) => {
-    // only a confirmed address may reset a password; the first one is set from any (ML-18)
-    await mailLink(ctx, ctx.db, user.confirmed_at ? 'reset' : 'welcome', user.email.toLowerCase())
-  }),
-  action('disable_two_factor', 'PATCH', 'The second factor is off.', (ctx, user) => {
-    if (user.admin) throw forbidden('The second factor of an administrator is turned off on the machine')
-    return disableSecondFactor(ctx, user)
-  }),
+  action(
+    'approve',
+    'PUT',
+    () => t('The account is approved.'),
+    (ctx, { id }) => approveUser(ctx, id),
+  ),
+  action(
+    'block',
+    'PUT',
+    () => t('The account is blocked.'),
+    (ctx, { id }) => setBlocked(ctx, id, true),
+  ),
+  action(
+    'unblock',
+    'PUT',
+    () => t('The account is no longer blocked.'),
+    (ctx, { id }) => setBlocked(ctx, id, false),
+  ),
+  action(
+    'ban',
+    'PUT',
+    () => t('The account is banned.'),
+    (ctx, { id }) => setBanned(ctx, id, true),
+  ),
+  action(
+    'unban',
+    'PUT',
+    () => t('The account is no longer banned.'),
+    (ctx, { id }) => setBanned(ctx, id, false),
+  ),
+  action(
+    'deactivate',
+    'PUT',
+    () => t('The account is deactivated.'),
+    async (ctx, { id }) => {
+      if (!(await deactivate(ctx, id))) throw conflict(t('The account is deactivated already'))
+    },
+  ),
+  action(
+    'activate',
+    'PUT',
+    () => t('The account is active again.'),
+    (ctx, { id }) => activate(ctx, id),
+  ),
+  action(
+    'confirm',
+    'PUT',
+    () => t('The address is confirmed.'),
+    (ctx, { id }) => changeAccount(ctx, id, { skip_reconfirmation: true }),
+  ),
+  action(
+    'reset_password',
+    'POST',
+    () => t('A link to set a password is on its way.'),
+    async (ctx, user) => {
+      // only a confirmed address may reset a password; the first one is set from any (ML-18)
+      await mailLink(ctx, ctx.db, user.confirmed_at ? 'reset' : 'welcome', user.email.toLowerCase())
+    },
+  ),
+  action(
+    'disable_two_factor',
+    'PATCH',
+    () => t('The second factor is off.'),
+    (ctx, user) => {
+      if (user.admin) throw forbidden(t('The second factor of an administrator is turned off on the machine'))
+      return disableSecondFactor(ctx, user)
+    },
+  ),
 ]
 
 export const userRejection = form({
@@ -430,7 +500,7 @@ export const userRejection = form({
     const user = await accountOf(ctx, input)
     await refuseUser(ctx, user.id)
     await removeUser(ctx, user.id, true, () => undefined)
-    return new Redirect(`${LIST}?filter=waiting`, { notice: `${user.username} is rejected and removed.` })
+    return new Redirect(`${LIST}?filter=waiting`, { notice: t('{username} is rejected and removed.', { username: user.username }) })
   },
 })
 
@@ -444,17 +514,21 @@ export const temporaryPassword = form({
     const password = ctx.random.bytes('password', 15).toString('base64url')
     await changeAccount(ctx, user.id, { password })
     return {
-      title: 'Temporary password',
+      title: t('Temporary password'),
       headers: { 'cache-control': 'no-store' },
       body: (
-        <AdminLayout view={view} at={LIST} title={`Temporary password of ${user.name}`}>
+        <AdminLayout view={view} at={LIST} title={t('Temporary password of {name}', { name: user.name })}>
           <p>
-            <strong>This is the only time that it is shown.</strong> At the first sign-in with it they set one of their own; until then it opens
-            nothing else.
+            <Phrase
+              text="{strong} At the first sign-in with it they set one of their own; until then it opens nothing else."
+              strong={<strong>{t('This is the only time that it is shown.')}</strong>}
+            />
           </p>
-          <Copied id="password" label="Password" value={password} />
+          <Copied id="password" label={t('Password')} value={password} />
           <p>
-            <a href={view.links.prefix + adminUserPath(user.username)}>The account of {user.name}</a>
+            <a href={view.links.prefix + adminUserPath(user.username)}>
+              <Phrase text="The account of {name}" name={user.name} />
+            </a>
           </p>
         </AdminLayout>
       ),
@@ -463,7 +537,7 @@ export const temporaryPassword = form({
 })
 
 /** A button that takes something away from an account. */
-const removal = (path: string, notice: string, remove: (ctx: Context, caller: SignedIn, user: User, id: number) => Promise<unknown>) =>
+const removal = (path: string, notice: () => string, remove: (ctx: Context, caller: SignedIn, user: User, id: number) => Promise<unknown>) =>
   form({
     at: `${AT}/${path}/:id`,
     method: 'DELETE',
@@ -473,20 +547,34 @@ const removal = (path: string, notice: string, remove: (ctx: Context, caller: Si
     async submit({ ctx, caller, input }) {
       const user = await accountOf(ctx, input)
       await remove(ctx, caller, user, input.id)
-      return new Redirect(adminUserPath(user.username), { notice })
+      return new Redirect(adminUserPath(user.username), { notice: notice() })
     },
   })
 
 export const userCredentials = [
-  removal('keys', 'SSH key removed.', async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id))),
-  removal('gpg_keys', 'GPG key removed.', async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id))),
-  removal('personal_access_tokens', 'The token is revoked.', async (ctx, caller, user, id) => {
-    const token = await getToken(ctx, caller, String(id))
-    if (token.user_id !== user.id) throw notFound()
-    return markRevoked(ctx, token)
-  }),
-  removal('impersonation_tokens', 'The token is revoked.', async (ctx, _, user, id) =>
-    revokeImpersonationToken(ctx, await getImpersonationToken(ctx, user, id)),
+  removal(
+    'keys',
+    () => t('SSH key removed.'),
+    async (ctx, _, user, id) => removeKey(ctx, user, await findKey(ctx, user, id)),
+  ),
+  removal(
+    'gpg_keys',
+    () => t('GPG key removed.'),
+    async (ctx, _, user, id) => removeGpgKey(ctx, user, await findGpgKey(ctx, user, id)),
+  ),
+  removal(
+    'personal_access_tokens',
+    () => t('The token is revoked.'),
+    async (ctx, caller, user, id) => {
+      const token = await getToken(ctx, caller, String(id))
+      if (token.user_id !== user.id) throw notFound()
+      return markRevoked(ctx, token)
+    },
+  ),
+  removal(
+    'impersonation_tokens',
+    () => t('The token is revoked.'),
+    async (ctx, _, user, id) => revokeImpersonationToken(ctx, await getImpersonationToken(ctx, user, id)),
   ),
 ]
 
@@ -499,6 +587,6 @@ export const userIdentity = form({
   async submit({ ctx, input }) {
     const user = await accountOf(ctx, input)
     await unlinkIdentity(ctx, user, input.provider ?? '')
-    return new Redirect(adminUserPath(user.username), { notice: `The account is disconnected from ${input.provider}.` })
+    return new Redirect(adminUserPath(user.username), { notice: t('The account is disconnected from {provider}.', { provider: input.provider }) })
   },
 })

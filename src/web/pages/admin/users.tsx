@@ -11,6 +11,8 @@ import { Pager, Row, Rows } from '../../components/list.js'
 import { Avatar } from '../../components/people/avatar.js'
 import { dayText, Time } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { AdminLayout } from '../../layout/admin.js'
 import { form, type PageView, page, Redirect } from '../../page.js'
 import { ListForm } from './lists.js'
@@ -20,17 +22,18 @@ const AT = '/admin/users'
 const PER_PAGE = 30
 
 /** The lists of the page: how each is called, and what it filters by. */
-const FILTERS = {
-  all: { label: 'All', count: 'all', filter: {} },
-  active: { label: 'Active', count: 'active', filter: { active: true } },
-  waiting: { label: 'Waiting', count: 'waiting', filter: { waiting: true } },
-  blocked: { label: 'Blocked', count: 'blocked', filter: { blocked: true, waiting: false, banned: false } },
-  banned: { label: 'Banned', count: 'banned', filter: { banned: true } },
-  deactivated: { label: 'Deactivated', count: 'deactivated', filter: { deactivated: true } },
-  admins: { label: 'Administrators', count: 'admins', filter: { admins: true } },
-  external: { label: 'External', count: 'external', filter: { external: true } },
-  two_factor: { label: 'Second factor', count: 'two_factor', filter: { two_factor: 'enabled' } },
-} as const satisfies Record<string, { label: string; count: string; filter: Partial<UserFilter> }>
+const filters = () =>
+  ({
+    all: { label: t('All'), count: 'all', filter: {} },
+    active: { label: t('Active'), count: 'active', filter: { active: true } },
+    waiting: { label: t('Waiting'), count: 'waiting', filter: { waiting: true } },
+    blocked: { label: t('Blocked'), count: 'blocked', filter: { blocked: true, waiting: false, banned: false } },
+    banned: { label: t('Banned'), count: 'banned', filter: { banned: true } },
+    deactivated: { label: t('Deactivated'), count: 'deactivated', filter: { deactivated: true } },
+    admins: { label: t('Administrators'), count: 'admins', filter: { admins: true } },
+    external: { label: t('External'), count: 'external', filter: { external: true } },
+    two_factor: { label: t('Second factor'), count: 'two_factor', filter: { two_factor: 'enabled' } },
+  }) as const satisfies Record<string, { label: string; count: string; filter: Partial<UserFilter> }>
 const FILTER_NAMES = ['all', 'active', 'waiting', 'blocked', 'banned', 'deactivated', 'admins', 'external', 'two_factor'] as const
 
 const SORTS = ['created_desc', 'created_asc', 'name_asc', 'username_asc', 'updated_desc'] as const
@@ -40,7 +43,9 @@ const UserRow = ({ view, user }: { view: PageView; user: UserRecord }) => (
     before={<Avatar view={view} user={user} />}
     actions={
       <span class="dim">
-        {user.last_activity_on ? `Active ${dayText(new Date(user.last_activity_on))}` : 'Never active'} · since <Time at={user.created_at} />
+        {user.last_activity_on ? t('Active {day}', { day: dayText(new Date(user.last_activity_on)) }) : t('Never active')}
+        {' · '}
+        <Phrase text="since {time}" time={<Time at={user.created_at} />} />
       </span>
     }
   >
@@ -52,7 +57,8 @@ const UserRow = ({ view, user }: { view: PageView; user: UserRecord }) => (
     </span>
     <span class="dim">
       {user.email}
-      {user.personal_projects > 0 && ` · ${numberText(user.personal_projects)} personal ${user.personal_projects === 1 ? 'project' : 'projects'}`}
+      {user.personal_projects > 0 &&
+        ` · ${plural(user.personal_projects, '{count} personal project', '{count} personal projects', { count: numberText(user.personal_projects) })}`}
     </span>
   </Row>
 )
@@ -69,7 +75,7 @@ export const adminUsersPage = page({
   async show({ ctx, caller, input, view }) {
     const [order, direction] = input.sort.split('_') as [string, 'asc' | 'desc']
     const wanted: UserFilter = {
-      ...FILTERS[input.filter].filter,
+      ...filters()[input.filter].filter,
       exclude_internal: true,
       search: input.search_query,
       order_by: order === 'created' || order === 'updated' ? `${order}_at` : (order as 'name' | 'username'),
@@ -90,13 +96,13 @@ export const adminUsersPage = page({
     const query = (filter: string) =>
       new URLSearchParams({ filter, sort: input.sort, ...(input.search_query && { search_query: input.search_query }) })
     return {
-      title: 'Users',
+      title: t('Users'),
       body: (
-        <AdminLayout view={view} at={AT} title="Users">
-          <nav class="tabs" aria-label="Users">
+        <AdminLayout view={view} at={AT} title={t('Users')}>
+          <nav class="tabs" aria-label={t('Users')}>
             {FILTER_NAMES.map((name) => (
               <a key={name} href={`${view.links.prefix}${AT}?${query(name)}`} {...(name === input.filter && { 'aria-current': 'page' })}>
-                {FILTERS[name].label} <span class="count">{numberText(counts[FILTERS[name].count])}</span>
+                {filters()[name].label} <span class="count">{numberText(counts[filters()[name].count])}</span>
               </a>
             ))}
           </nav>
@@ -107,20 +113,20 @@ export const adminUsersPage = page({
               filter={input.filter}
               orders={SORTS}
               name="search_query"
-              label="Name, username or address"
+              label={t('Name, username or address')}
               value={input.search_query}
               order={input.sort}
             />
             <span class="toolbar">
               <a class="button" href={`${view.links.prefix}${AT}/import`}>
-                From a file
+                {t('From a file')}
               </a>
               <a class="button" href={`${view.links.prefix}${AT}/new`}>
-                New user
+                {t('New user')}
               </a>
             </span>
           </div>
-          <Rows empty={input.search_query ? 'None of these has this in a name or an address.' : 'There are none.'}>
+          <Rows empty={input.search_query ? t('None of these has this in a name or an address.') : t('There are none.')}>
             {items.flatMap(({ id }) => {
               const user = records.get(id)
               return user ? [<UserRow key={id} view={view} user={user} />] : []
@@ -149,27 +155,27 @@ export const newUserPage = page({
   async show({ ctx, view }) {
     const f = fieldsOf(view, account).user
     return {
-      title: 'New user',
+      title: t('New user'),
       body: (
-        <AdminLayout view={view} at={AT} title="New user">
+        <AdminLayout view={view} at={AT} title={t('New user')}>
           <FormTag view={view} action={AT} once>
             <FormFaults view={view} />
-            <Field {...f.username} label="Username" hint="Part of the address of their projects." />
-            <Field {...f.name} label="Name" />
-            <Field {...f.email} label="E-mail address" />
+            <Field {...f.username} label={t('Username')} hint={t('Part of the address of their projects.')} />
+            <Field {...f.name} label={t('Name')} />
+            <Field {...f.email} label={t('E-mail address')} />
             <Field
               {...f.password}
-              label="Password"
+              label={t('Password')}
               type="password"
               autocomplete="new-password"
               hint={
                 ctx.mail
-                  ? 'At least 8 characters. Empty: a mail with a link to set one is sent.'
-                  : 'At least 8 characters. No mail is sent by this service.'
+                  ? t('At least 8 characters. Empty: a mail with a link to set one is sent.')
+                  : t('At least 8 characters. No mail is sent by this service.')
               }
             />
             <Kinds view={view} fields={f} />
-            <Submit label="Create user" />
+            <Submit label={t('Create user')} />
           </FormTag>
         </AdminLayout>
       ),
@@ -193,7 +199,9 @@ export const newUserForm = form({
       projects_limit: limitOf(projects_limit),
     })
     return new Redirect(adminUserPath(username), {
-      notice: byMail ? `${username} is created, and gets a mail with a link to set a password.` : `${username} is created.`,
+      notice: byMail
+        ? t('{username} is created, and gets a mail with a link to set a password.', { username })
+        : t('{username} is created.', { username }),
     })
   },
 })

@@ -59,10 +59,11 @@ export const helpPage = page({
           </p>
           {!settings.help_page_hide_commercial_content && (
             <>
-              <h2>About Roost</h2>
+              <h2>{t('About Roost')}</h2>
               <p>
-                This service runs Roost: Git repositories, review, CI and packages with the v4 REST API, on a machine of one’s own. It starts with one
-                command.
+                {t(
+                  'This service runs Roost: Git repositories, review, CI and packages with the v4 REST API, on a machine of one’s own. It starts with one command.',
+                )}
               </p>
             </>
           )}

@@ -14,6 +14,8 @@ import { Avatar } from '../../components/people/avatar.js'
 import { listedProjects, ProjectRows, pathsOf } from '../../components/projects/project-rows.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
+import { t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { GroupLayout } from '../../layout/group.js'
 import { homeOfGroup, inUrl } from '../../links.js'
 import { Plain, page } from '../../page.js'
@@ -76,23 +78,23 @@ export const userPage = page({
     return {
       title: user.name,
       card: { text: isShown ? user.bio : null, image: avatarUrl(user, { base: view.links.base, service: view.avatarService }) },
-      feed: { title: `Activity of ${user.name}`, at: `/${inUrl(user.username)}.atom` },
+      feed: { title: t('Activity of {name}', { name: user.name }), at: `/${inUrl(user.username)}.atom` },
       body: (
         <div class="with-aside">
           <div>
-            <nav class="tabs" aria-label="User">
+            <nav class="tabs" aria-label={t('User')}>
               <a href={`${view.links.prefix}/${user.username}`} {...(tab === 'projects' && { 'aria-current': 'page' })}>
-                Projects
+                {t('Projects')}
               </a>
               <a href={`${view.links.prefix}/${user.username}?tab=activity`} {...(tab === 'activity' && { 'aria-current': 'page' })}>
-                Activity
+                {t('Activity')}
               </a>
             </nav>
-            <h1 class="hidden">{tab === 'activity' ? 'Activity' : 'Projects'}</h1>
+            <h1 class="hidden">{tab === 'activity' ? t('Activity') : t('Projects')}</h1>
             {shown ? (
-              <Activity view={view} events={shown.items} paths={shown.paths} empty="Nothing that you may see." />
+              <Activity view={view} events={shown.items} paths={shown.paths} empty={t('Nothing that you may see.')} />
             ) : (
-              <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
+              <ProjectRows view={view} projects={projects} empty={t('There are no projects that you may see.')} />
             )}
             <Pager view={view} page={input.page} perPage={PER_PAGE} total={shown ? shown.total : total} />
           </div>
@@ -100,22 +102,26 @@ export const userPage = page({
             <Avatar view={view} user={user} size="huge" />
             <h1>{user.name}</h1>
             <p class="dim">@{user.username}</p>
-            {user.kind === 'bot' && <p class="badge">bot</p>}
+            {user.kind === 'bot' && <p class="badge">{t('bot')}</p>}
             {user.state !== 'active' && (
-              <p class="badge waiting">{user.state === 'deactivated' || user.state === 'banned' ? user.state : 'blocked'}</p>
+              <p class="badge waiting">{user.state === 'deactivated' ? t('deactivated') : user.state === 'banned' ? t('banned') : t('blocked')}</p>
             )}
-            {isShown ? <Details user={user} /> : <p class="dim">This profile is private.</p>}
-            {isShown && <p class="dim">Here since {dayText(user.created_at)}</p>}
+            {isShown ? <Details user={user} /> : <p class="dim">{t('This profile is private.')}</p>}
+            {isShown && (
+              <p class="dim">
+                <Phrase text="Here since {day}" day={dayText(user.created_at)} />
+              </p>
+            )}
             {view.viewer && view.viewer.id !== user.id && (
               <p>
                 <a href={`${view.links.prefix}/abuse_reports/new?user_id=${user.id}`} rel="nofollow">
-                  Report abuse
+                  {t('Report abuse')}
                 </a>
               </p>
             )}
             {view.viewer?.admin && (
               <p>
-                <a href={`${view.links.prefix}/admin/users/${inUrl(user.username)}`}>Administration of this account</a>
+                <a href={`${view.links.prefix}/admin/users/${inUrl(user.username)}`}>{t('Administration of this account')}</a>
               </p>
             )}
           </aside>
@@ -144,34 +150,39 @@ export const groupPage = page({
     return {
       title: group.full_name,
       card: { text: group.description },
-      feed: { title: `Activity of ${group.full_name}`, at: `${homeOfGroup(subject)}.atom` },
+      feed: { title: t('Activity of {fullName}', { fullName: group.full_name }), at: `${homeOfGroup(subject)}.atom` },
       body: (
         <GroupLayout
           view={view}
           subject={subject}
           tab="projects"
-          heading="Projects"
+          heading={t('Projects')}
           tools={
             <>
               <a class="button ghost" href={`${view.links.prefix}/groups/${inUrl(group.full_path)}/-/search`}>
-                Search this group
+                {t('Search this group')}
               </a>
               {view.viewer && subject.can('create_subgroup') && (
                 <a class="button" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
-                  New subgroup
+                  {t('New subgroup')}
                 </a>
               )}
               {view.viewer && subject.can('create_project') && (
                 <a class="button primary" href={`${view.links.prefix}/projects/new?namespace_id=${group.id}`}>
-                  New project
+                  {t('New project')}
                 </a>
               )}
             </>
           }
         >
           {group.description && <p>{group.description}</p>}
-          <SearchForm action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`} label="Find a project" name="filter" value={input.filter} />
-          <ProjectRows view={view} projects={projects} empty="There are no projects that you may see." />
+          <SearchForm
+            action={`${view.links.prefix}/groups/${inUrl(group.full_path)}`}
+            label={t('Find a project')}
+            name="filter"
+            value={input.filter}
+          />
+          <ProjectRows view={view} projects={projects} empty={t('There are no projects that you may see.')} />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </GroupLayout>
       ),
@@ -187,15 +198,15 @@ export const groupActivityPage = page({
   async show({ ctx, caller, subject, input, view }) {
     const { items, total } = await listEventsOfGroup(ctx, caller, subject, { sort: 'desc', page: input.page, per_page: PER_PAGE })
     return {
-      title: `Activity · ${subject.group.full_path}`,
-      feed: { title: `Activity of ${subject.group.full_name}`, at: `${homeOfGroup(subject)}.atom` },
+      title: `${t('Activity')} · ${subject.group.full_path}`,
+      feed: { title: t('Activity of {fullName}', { fullName: subject.group.full_name }), at: `${homeOfGroup(subject)}.atom` },
       body: (
-        <GroupLayout view={view} subject={subject} tab="activity" heading="Activity">
+        <GroupLayout view={view} subject={subject} tab="activity" heading={t('Activity')}>
           <Activity
             view={view}
             events={items}
             paths={await pathsOf(ctx, caller.user, items)}
-            empty="Nothing has happened in the projects that you may see."
+            empty={t('Nothing has happened in the projects that you may see.')}
           />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </GroupLayout>

@@ -21,6 +21,8 @@ import { visibilityChoices } from '../../components/projects/visibility.js'
 import { SearchForm } from '../../components/search.js'
 import { dayText } from '../../components/time.js'
 import { fieldsOf } from '../../fields.js'
+import { plural, t } from '../../language/language.js'
+import { Phrase } from '../../language/phrase.js'
 import { GroupLayout } from '../../layout/group.js'
 import { GroupSettings } from '../../layout/manage.js'
 import { DELETED_PROJECTS, homeOfGroup } from '../../links.js'
@@ -43,22 +45,22 @@ export const subgroupsPage = page({
     const filter = { parentId: group.id, search: input.search, order_by: 'name', sort: 'asc', page: input.page, per_page: PER_PAGE } as const
     const { items, total } = await listGroups(ctx, caller, filter)
     return {
-      title: titled('Subgroups', subject),
+      title: titled(t('Subgroups'), subject),
       body: (
         <GroupLayout view={view} subject={subject} tab="subgroups">
           <div class="heading">
-            <h1>Subgroups</h1>
+            <h1>{t('Subgroups')}</h1>
             {view.viewer && subject.can('create_subgroup') && (
               <a class="button primary" href={`${view.links.prefix}/groups/new?parent_id=${group.id}`}>
-                New subgroup
+                {t('New subgroup')}
               </a>
             )}
           </div>
-          <SearchForm action={`${view.links.prefix}${homeOfGroup(subject)}/-/subgroups`} label="Find a subgroup" value={input.search} />
+          <SearchForm action={`${view.links.prefix}${homeOfGroup(subject)}/-/subgroups`} label={t('Find a subgroup')} value={input.search} />
           <GroupRows
             view={view}
             groups={items}
-            empty={input.search ? 'No subgroup has this in its name.' : 'There are no subgroups that you may see.'}
+            empty={input.search ? t('No subgroup has this in its name.') : t('There are no subgroups that you may see.')}
           />
           <Pager view={view} page={input.page} perPage={PER_PAGE} total={total} />
         </GroupLayout>
@@ -80,25 +82,25 @@ export const groupGeneralPage = page({
     const at = `${homeOfGroup(subject)}/-/edit`
     const f = fieldsOf(view, general).group
     return {
-      title: titled('Settings', subject),
+      title: titled(t('Settings'), subject),
       body: (
-        <GroupSettings view={view} subject={subject} at="-/edit" title="General">
+        <GroupSettings view={view} subject={subject} at="-/edit" title={t('General')}>
           <FormTag view={view} action={at} method="PUT" files>
             <FormFaults view={view} />
-            <Field {...f.name} label="Name" value={group.name} />
-            <TextField {...f.description} label="Description" value={group.description} rows={3} />
+            <Field {...f.name} label={t('Name')} value={group.name} />
+            <TextField {...f.description} label={t('Description')} value={group.description} rows={3} />
             <SelectField
               {...f.visibility_level}
-              label="Visibility"
+              label={t('Visibility')}
               value={visibilityName(group.visibility)}
               choices={visibilityChoices(view, parent?.group.visibility ?? VISIBILITY_LEVEL.public, group.visibility)}
-              hint="Nothing in the group may be more visible."
+              hint={t('Nothing in the group may be more visible.')}
             />
             <PictureField {...f.avatar} />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
           {group.avatar && (
-            <ActionButton view={view} action={`${homeOfGroup(subject)}/-/avatar`} method="DELETE" label="Remove avatar" class="danger" />
+            <ActionButton view={view} action={`${homeOfGroup(subject)}/-/avatar`} method="DELETE" label={t('Remove avatar')} class="danger" />
           )}
         </GroupSettings>
       ),
@@ -116,7 +118,7 @@ export const groupGeneralForm = form({
   async submit({ ctx, caller, subject, input: { group } }) {
     const { avatar, visibility_level, ...rest } = group
     await updateGroup(ctx, caller, subject, { ...rest, visibility: visibility_level, avatar: pictureOf(avatar) })
-    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'Settings updated.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: t('Settings updated.') })
   },
 })
 
@@ -126,47 +128,51 @@ export const groupAvatarRemoval = form({
   access: manage,
   async submit({ ctx, caller, subject }) {
     await updateGroup(ctx, caller, subject, { avatar: null })
-    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: 'Avatar removed.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/edit`, { notice: t('Avatar removed.') })
   },
 })
 
-const PROJECT_MAKERS = [
-  { value: 'developer', label: 'Developers and above' },
-  { value: 'maintainer', label: 'Maintainers and above' },
-  { value: 'noone', label: 'No one' },
-] as const
-const SUBGROUP_MAKERS = [
-  { value: 'maintainer', label: 'Maintainers and above' },
-  { value: 'owner', label: 'Owners' },
-] as const
-const PROTECTIONS = [
-  { value: '', label: 'As the instance says' },
-  { value: '0', label: 'None: developers push and force push' },
-  { value: '1', label: 'Partial: developers push, nobody force pushes' },
-  { value: '3', label: 'Developers merge, maintainers push' },
-  { value: '2', label: 'Full: maintainers push and merge' },
-] as const
-const SWITCHES = [
-  ['request_access_enabled', 'People may request access', 'Who sees the group without being a member asks, and owners answer.'],
-  ['share_with_group_lock', 'Projects in it cannot be shared with other groups', 'Also those of subgroups.'],
-  ['lfs_enabled', 'Git LFS', undefined],
-  ['emails_disabled', 'Send no mail about what happens in it', undefined],
-  ['mentions_disabled', 'The group cannot be mentioned', undefined],
-  ['require_two_factor_authentication', 'Members must use a second factor', undefined],
-] as const
+const projectMakers = () =>
+  [
+    { value: 'developer', label: t('Developers and above') },
+    { value: 'maintainer', label: t('Maintainers and above') },
+    { value: 'noone', label: t('No one') },
+  ] as const
+const subgroupMakers = () =>
+  [
+    { value: 'maintainer', label: t('Maintainers and above') },
+    { value: 'owner', label: t('Owners') },
+  ] as const
+const protections = () =>
+  [
+    { value: '', label: t('As the instance says') },
+    { value: '0', label: t('None: developers push and force push') },
+    { value: '1', label: t('Partial: developers push, nobody force pushes') },
+    { value: '3', label: t('Developers merge, maintainers push') },
+    { value: '2', label: t('Full: maintainers push and merge') },
+  ] as const
+const switches = () =>
+  [
+    ['request_access_enabled', t('People may request access'), t('Who sees the group without being a member asks, and owners answer.')],
+    ['share_with_group_lock', t('Projects in it cannot be shared with other groups'), t('Also those of subgroups.')],
+    ['lfs_enabled', t('Git LFS'), undefined],
+    ['emails_disabled', t('Send no mail about what happens in it'), undefined],
+    ['mentions_disabled', t('The group cannot be mentioned'), undefined],
+    ['require_two_factor_authentication', t('Members must use a second factor'), undefined],
+  ] as const
 
 const permissions = z.object({
   group: z.object({
     project_creation_level: opt(oneOf([...PROJECT_CREATION_LEVELS])),
     subgroup_creation_level: opt(oneOf([...SUBGROUP_CREATION_LEVELS])),
     default_branch_protection: opt(int({ min: 0, max: 3 })),
-    default_branch: text(),
     request_access_enabled: unchecked(),
     share_with_group_lock: unchecked(),
     lfs_enabled: unchecked(),
     emails_disabled: unchecked(),
     mentions_disabled: unchecked(),
     require_two_factor_authentication: unchecked(),
+    default_branch: text(),
     two_factor_grace_period: text(),
   }),
 })
@@ -178,42 +184,47 @@ export const permissionsPage = page({
     const { group } = subject
     const f = fieldsOf(view, permissions).group
     return {
-      title: titled('Permissions', subject),
+      title: titled(t('Permissions'), subject),
       body: (
-        <GroupSettings view={view} subject={subject} at="-/settings/permissions" title="Permissions">
+        <GroupSettings view={view} subject={subject} at="-/settings/permissions" title={t('Permissions')}>
           <FormTag view={view} action={`${homeOfGroup(subject)}/-/settings/permissions`} method="PUT">
             <FormFaults view={view} />
             <div class="columns">
-              <SelectField {...f.project_creation_level} label="Who creates projects" value={group.project_creation_level} choices={PROJECT_MAKERS} />
+              <SelectField
+                {...f.project_creation_level}
+                label={t('Who creates projects')}
+                value={group.project_creation_level}
+                choices={projectMakers()}
+              />
               <SelectField
                 {...f.subgroup_creation_level}
-                label="Who creates subgroups"
+                label={t('Who creates subgroups')}
                 value={group.subgroup_creation_level}
-                choices={SUBGROUP_MAKERS}
+                choices={subgroupMakers()}
               />
             </div>
             <SelectField
               {...f.default_branch_protection}
-              label="Protection of new default branches"
+              label={t('Protection of new default branches')}
               value={group.default_branch_protection === null ? '' : String(group.default_branch_protection)}
-              choices={group.default_branch_protection === null ? PROTECTIONS : PROTECTIONS.slice(1)}
+              choices={group.default_branch_protection === null ? protections() : protections().slice(1)}
             />
             <Field
               {...f.default_branch}
-              label="Default branch of new projects"
+              label={t('Default branch of new projects')}
               value={group.default_branch ?? ''}
-              hint="Empty: as the group above has it, or the service."
+              hint={t('Empty: as the group above has it, or the service.')}
             />
-            {SWITCHES.map(([name, label, hint]) => (
+            {switches().map(([name, label, hint]) => (
               <Checkbox key={name} {...f[name]} label={label} hint={hint} checked={group[name]} />
             ))}
             <Field
               {...f.two_factor_grace_period}
               type="number"
-              label="Hours until a second factor is set up"
+              label={t('Hours until a second factor is set up')}
               value={String(group.two_factor_grace_period)}
             />
-            <Submit label="Save changes" />
+            <Submit label={t('Save changes')} />
           </FormTag>
         </GroupSettings>
       ),
@@ -229,9 +240,10 @@ export const permissionsForm = form({
   on: permissionsPage,
   async submit({ ctx, caller, subject, input: { group } }) {
     const hours = group.two_factor_grace_period.trim()
-    if (!/^\d{1,4}$/.test(hours) || Number(hours) > MAX_GRACE) throw invalidRecord({ two_factor_grace_period: [`must be from 0 to ${MAX_GRACE}`] })
+    if (!/^\d{1,4}$/.test(hours) || Number(hours) > MAX_GRACE)
+      throw invalidRecord({ two_factor_grace_period: [t('must be from 0 to {most}', { most: MAX_GRACE })] })
     await updateGroup(ctx, caller, subject, { ...group, default_branch: group.default_branch.trim(), two_factor_grace_period: Number(hours) })
-    return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: 'Permissions updated.' })
+    return new Redirect(`${homeOfGroup(subject)}/-/settings/permissions`, { notice: t('Permissions updated.') })
   },
 })
 
@@ -256,9 +268,9 @@ export const groupAdvancedPage = page({
     const waits = group.marked_for_deletion_at !== null
     const groups = waits || !subject.can('manage_group') ? [] : await groupsToCreateIn(ctx, caller, 'subgroup')
     return {
-      title: titled('Advanced settings', subject),
+      title: titled(t('Advanced settings'), subject),
       body: (
-        <GroupSettings view={view} subject={subject} at="-/settings/advanced" title="Advanced">
+        <GroupSettings view={view} subject={subject} at="-/settings/advanced" title={t('Advanced')}>
           <FormFaults view={view} />
           {waits ? (
             <Waiting view={view} subject={subject} />
@@ -279,23 +291,33 @@ function Changes({ view, subject, ...moving }: { view: PageView; subject: GroupS
   const f = fieldsOf(view, newPath).group
   return (
     <>
-      <h2>Change the path</h2>
+      <h2>{t('Change the path')}</h2>
       <FormTag view={view} action={`${homeOfGroup(subject)}/-/path`} method="PUT">
         <Field
           {...f.path}
-          label="Path"
+          label={t('Path')}
           value={group.path}
-          hint="The addresses of all its projects change with it; Git goes on with the former ones."
+          hint={t('The addresses of all its projects change with it; Git goes on with the former ones.')}
         />
-        <Submit label="Change path" class="" />
+        <Submit label={t('Change path')} class="" />
       </FormTag>
       <Moving view={view} subject={subject} {...moving} />
-      <h2>Delete</h2>
+      <h2>{t('Delete')}</h2>
       <p>
-        The group, its subgroups and all their projects are deleted.{' '}
-        {days > 0 ? `They are hidden at once, and can be restored for ${days} ${days === 1 ? 'day' : 'days'}.` : 'This cannot be undone.'}
+        <Phrase
+          text="The group, its subgroups and all their projects are deleted. {after}"
+          after={
+            days > 0
+              ? plural(
+                  days,
+                  'They are hidden at once, and can be restored for {count} day.',
+                  'They are hidden at once, and can be restored for {count} days.',
+                )
+              : t('This cannot be undone.')
+          }
+        />
       </p>
-      <Confirmed view={view} action={homeOfGroup(subject)} fullPath={group.full_path} label="Delete group" />
+      <Confirmed view={view} action={homeOfGroup(subject)} fullPath={group.full_path} label={t('Delete group')} />
     </>
   )
 }
@@ -310,15 +332,22 @@ function Moving({ view, subject, places, toTop }: { view: PageView; subject: Gro
   const f = fieldsOf(view, transfer).group
   return (
     <>
-      <h2>Transfer</h2>
+      <h2>{t('Transfer')}</h2>
       <p>
-        The group moves with its subgroups and projects. Members of the groups above it lose the access that they have by them, and nothing in it
-        stays more visible than its new parent.
+        {t(
+          'The group moves with its subgroups and projects. Members of the groups above it lose the access that they have by them, and nothing in it stays more visible than its new parent.',
+        )}
       </p>
       <FormTag view={view} action={`${homeOfGroup(subject)}/-/transfer`} method="PUT">
-        <Field {...f.parent} label="New parent group" list="parents" hint={mayRise ? 'Empty: to the top level.' : undefined} required={!mayRise} />
+        <Field
+          {...f.parent}
+          label={t('New parent group')}
+          list="parents"
+          hint={mayRise ? t('Empty: to the top level.') : undefined}
+          required={!mayRise}
+        />
         <DataList id="parents" values={others} />
-        <Submit label="Transfer group" class="danger" />
+        <Submit label={t('Transfer group')} class="danger" />
       </FormTag>
     </>
   )
@@ -327,14 +356,16 @@ function Moving({ view, subject, places, toTop }: { view: PageView; subject: Gro
 function Waiting({ view, subject }: { view: PageView; subject: GroupSubject }) {
   const { group } = subject
   const former = formerPath(group.full_path)
-  if (!group.deletion_due_at) return <p class="empty">A group above this one waits for its removal. Restore that group to restore this one.</p>
+  if (!group.deletion_due_at) return <p class="empty">{t('A group above this one waits for its removal. Restore that group to restore this one.')}</p>
   return (
     <>
-      <p class="flash alert">{`This group, formerly ${former}, is deleted for good with everything in it on ${dayText(group.deletion_due_at)}.`}</p>
-      <ActionButton view={view} action={`${homeOfGroup(subject)}/-/restore`} label="Restore group" class="primary" />
-      <h2>Delete now</h2>
-      <p>This cannot be undone.</p>
-      <Confirmed view={view} action={homeOfGroup(subject)} fullPath={former} label="Delete for good" now />
+      <p class="flash alert">
+        {t('This group, formerly {former}, is deleted for good with everything in it on {day}.', { former, day: dayText(group.deletion_due_at) })}
+      </p>
+      <ActionButton view={view} action={`${homeOfGroup(subject)}/-/restore`} label={t('Restore group')} class="primary" />
+      <h2>{t('Delete now')}</h2>
+      <p>{t('This cannot be undone.')}</p>
+      <Confirmed view={view} action={homeOfGroup(subject)} fullPath={former} label={t('Delete for good')} now />
     </>
   )
 }
@@ -348,7 +379,7 @@ export const groupPathForm = form({
   async submit({ ctx, caller, subject, input }) {
     await updateGroup(ctx, caller, subject, { path: input.group.path.trim() })
     const moved = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'Path updated.' })
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: t('Path updated.') })
   },
 })
 
@@ -365,11 +396,11 @@ export const groupTransferForm = form({
       path === ''
         ? null
         : await getGroupFor(ctx, caller, asPath(path)).catch((error: unknown) => {
-            throw error instanceof Failure ? refuse('is no group that you may create subgroups in') : error
+            throw error instanceof Failure ? refuse(t('is no group that you may create subgroups in')) : error
           })
-    await transferGroup(ctx, caller, subject, target, (reason) => refuse(`is refused. ${reason}`))
+    await transferGroup(ctx, caller, subject, target, (reason) => refuse(t('is refused. {reason}', { reason })))
     const moved = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: 'Group transferred.' })
+    return new Redirect(`${homeOfGroup(moved)}/-/settings/advanced`, { notice: t('Group transferred.') })
   },
 })
 
@@ -382,7 +413,7 @@ export const groupRemoval = form({
   async submit({ ctx, subject, input }) {
     checkTyped(input.full_path, subject.group.full_path)
     await deleteGroup(ctx, subject, { permanently_remove: input.permanently_remove })
-    return new Redirect(DELETED_PROJECTS, { notice: `The group ${formerPath(subject.group.full_path)} is deleted.` })
+    return new Redirect(DELETED_PROJECTS, { notice: t('The group {formerPath} is deleted.', { formerPath: formerPath(subject.group.full_path) }) })
   },
 })
 
@@ -393,6 +424,6 @@ export const groupRestoration = form({
   async submit({ ctx, caller, subject }) {
     await restoreGroup(ctx, subject.group.id)
     const restored = await getGroupFor(ctx, caller, String(subject.group.id))
-    return new Redirect(homeOfGroup(restored), { notice: 'Group restored.' })
+    return new Redirect(homeOfGroup(restored), { notice: t('Group restored.') })
   },
 })

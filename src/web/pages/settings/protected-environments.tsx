@@ -19,6 +19,7 @@ import { findUserByName } from '../../../services/identity/users.js'
 import { ActionButton, DataList, Field, FormFaults, FormTag, SelectField, Submit } from '../../components/form.js'
 import { Row, Rows } from '../../components/list.js'
 import { fieldsOf } from '../../fields.js'
+import { t } from '../../language/language.js'
 import { ProjectSettings } from '../../layout/manage.js'
 import { homeOfProject } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
@@ -29,12 +30,13 @@ const ALL = { page: 1, per_page: 100 }
 const access = onProjectSignedIn('manage_protection')
 const addressOf = (subject: Pick<ProjectSubject, 'project'>) => `${homeOfProject(subject)}/-/protected_environments`
 
-const ROLES = [
-  { value: '40', label: 'Maintainers' },
-  { value: '30', label: 'Developers and maintainers' },
-  { value: '60', label: 'Administrators' },
-  { value: '0', label: 'No role' },
-] as const
+const roles = () =>
+  [
+    { value: '40', label: t('Maintainers') },
+    { value: '30', label: t('Developers and maintainers') },
+    { value: '60', label: t('Administrators') },
+    { value: '0', label: t('No role') },
+  ] as const
 
 const protection = z.object({
   protected_environment: z.object({
@@ -57,29 +59,29 @@ const environmentsPage = page({
     const f = fieldsOf(view, protection).protected_environment
     const here = addressOf(subject)
     return {
-      title: `Protected environments · ${fullPathOf(subject.project)}`,
+      title: `${t('Protected environments')} · ${fullPathOf(subject.project)}`,
       body: (
-        <ProjectSettings view={view} subject={subject} at="-/protected_environments" title="Protected environments">
-          <p>Only those who are named here deploy to a protected environment and stop it. Jobs of others that deploy there fail.</p>
-          <Rows empty="No environment is protected.">
+        <ProjectSettings view={view} subject={subject} at="-/protected_environments" title={t('Protected environments')}>
+          <p>{t('Only those who are named here deploy to a protected environment and stop it. Jobs of others that deploy there fail.')}</p>
+          <Rows empty={t('No environment is protected.')}>
             {items.map((entry) => (
               <Row
                 key={entry.id}
                 actions={
-                  <ActionButton view={view} action={`${here}/${entry.id}`} method="DELETE" label="Unprotect" what={entry.name} class="danger" />
+                  <ActionButton view={view} action={`${here}/${entry.id}`} method="DELETE" label={t('Unprotect')} what={entry.name} class="danger" />
                 }
               >
                 <strong class="wrap">{entry.name}</strong>
                 {presentProtectedEnvironment(entry).deploy_access_levels.map(({ id, access_level_description: who, group_id }) => (
                   <span key={id} class={entry.levels.length > 1 ? 'toolbar' : ''}>
-                    <span class="dim wrap">{group_id === null ? who : `Members of ${who}`}</span>
+                    <span class="dim wrap">{group_id === null ? who : t('Members of {who}', { who })}</span>
                     {entry.levels.length > 1 && (
                       <ActionButton
                         view={view}
                         action={`${here}/${entry.id}/deploy_access_levels/${id}`}
                         method="DELETE"
-                        label="Remove"
-                        what={`${who} from ${entry.name}`}
+                        label={t('Remove')}
+                        what={t('{who} from {name}', { who, name: entry.name })}
                       />
                     )}
                   </span>
@@ -87,21 +89,26 @@ const environmentsPage = page({
               </Row>
             ))}
           </Rows>
-          <h2>Protect an environment</h2>
+          <h2>{t('Protect an environment')}</h2>
           <FormTag view={view} action={here}>
             <FormFaults view={view} />
             <Field
               {...f.name}
-              label="Environment"
-              hint="It need not be there yet. To one that is protected, others may deploy in addition."
+              label={t('Environment')}
+              hint={t('It need not be there yet. To one that is protected, others may deploy in addition.')}
               list="environments"
               autocomplete="off"
             />
             <DataList id="environments" values={known.map(({ name }) => name)} />
-            <SelectField {...f.access_level} label="Role that may deploy" value="40" choices={ROLES} />
-            <Field {...f.usernames} label="Usernames" hint="Members of the project; several are separated by commas." autocomplete="off" />
-            <Field {...f.group} label="Group" hint="The path of a group above the project, or which it is shared with." autocomplete="off" />
-            <Submit label="Protect" />
+            <SelectField {...f.access_level} label={t('Role that may deploy')} value="40" choices={roles()} />
+            <Field {...f.usernames} label={t('Usernames')} hint={t('Members of the project; several are separated by commas.')} autocomplete="off" />
+            <Field
+              {...f.group}
+              label={t('Group')}
+              hint={t('The path of a group above the project, or which it is shared with.')}
+              autocomplete="off"
+            />
+            <Submit label={t('Protect')} />
           </FormTag>
         </ProjectSettings>
       ),
@@ -138,7 +145,7 @@ const addition = form({
     const { items } = await listProtectedEnvironments(ctx, subject, ALL)
     const isProtected = items.some((entry) => entry.name === name)
     await (isProtected ? updateProtectedEnvironment : protectEnvironment)(ctx, subject, name, levels)
-    return new Redirect(addressOf(subject), { notice: `${name} is protected.` })
+    return new Redirect(addressOf(subject), { notice: t('{name} is protected.', { name }) })
   },
 })
 
@@ -157,7 +164,7 @@ const levelRemoval = form({
   async submit({ ctx, subject, input }) {
     const { name } = await entryOf(ctx, subject, input.entry_id)
     await updateProtectedEnvironment(ctx, subject, name, [{ id: input.level_id, _destroy: true }])
-    return new Redirect(addressOf(subject), { notice: `${name} is changed.` })
+    return new Redirect(addressOf(subject), { notice: t('{name} is changed.', { name }) })
   },
 })
 
@@ -169,7 +176,7 @@ const removal = form({
   async submit({ ctx, subject, input }) {
     const { name } = await entryOf(ctx, subject, input.entry_id)
     await unprotectEnvironment(ctx, subject, name)
-    return new Redirect(addressOf(subject), { notice: `${name} is no longer protected.` })
+    return new Redirect(addressOf(subject), { notice: t('{name} is no longer protected.', { name }) })
   },
 })
 

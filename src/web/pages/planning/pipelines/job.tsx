@@ -15,6 +15,8 @@ import { PipelineBadge, shortId } from '../../../components/files/code.js'
 import { Badge } from '../../../components/list.js'
 import { PersonLink } from '../../../components/people/person-link.js'
 import { Time } from '../../../components/time.js'
+import { said, t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
 import { form, type PageView, page, Redirect } from '../../../page.js'
@@ -29,13 +31,13 @@ export const MOVES: readonly PipelineState[] = ['created', 'waiting_for_resource
 
 /** Why a job has no log. */
 function withoutLog({ status }: JobRecord, build: BuildFacts): string {
-  if (build.erased_at) return 'The log and artifacts were erased.'
-  if (status.status === 'manual') return 'This job waits until somebody starts it.'
-  if (status.status === 'scheduled') return 'This job waits for its time.'
-  if (status.status === 'waiting_for_resource') return 'This job waits for another of its resource group to end.'
-  if (status.status === 'pending') return 'This job waits for a runner.'
-  if (status.status === 'created') return 'This job waits for others.'
-  return status.status === 'running' ? 'The runner has sent nothing yet.' : 'This job has no log.'
+  if (build.erased_at) return t('The log and artifacts were erased.')
+  if (status.status === 'manual') return t('This job waits until somebody starts it.')
+  if (status.status === 'scheduled') return t('This job waits for its time.')
+  if (status.status === 'waiting_for_resource') return t('This job waits for another of its resource group to end.')
+  if (status.status === 'pending') return t('This job waits for a runner.')
+  if (status.status === 'created') return t('This job waits for others.')
+  return status.status === 'running' ? t('The runner has sent nothing yet.') : t('This job has no log.')
 }
 
 const runnerText = ({ runner }: BuildFacts) => runner && `#${runner.id}${runner.description ? ` ${runner.description}` : ''}`
@@ -67,26 +69,26 @@ function Job({ view, subject, job, build, mayRun, log }: JobProps) {
           <JobActions view={view} subject={subject} job={job} mayRun={mayRun} />
         </div>
       </div>
-      {!job.latest && <p class="note">This job was retried: the pipeline has a newer attempt.</p>}
+      {!job.latest && <p class="note">{t('This job was retried: the pipeline has a newer attempt.')}</p>}
       <Facts
         facts={[
-          ['Stage', status.stage],
-          ['Duration', durationText(status.started_at, status.finished_at ?? view.now)],
-          ['Waited', durationText(status.queued_at, status.started_at)],
-          ['Runner', runnerText(build)],
-          ['Coverage', status.coverage === null ? null : `${status.coverage} %`],
-          ['Failure', status.failure_reason?.replaceAll('_', ' ')],
-          ['May fail', status.allow_failure ? 'yes' : null],
-          ['Begins', status.status === 'scheduled' && build.scheduled_at ? <Time at={build.scheduled_at} /> : null],
-          ['By', <PersonLink key="by" view={view} user={status.author} />],
+          [t('Stage'), status.stage],
+          [t('Duration'), durationText(status.started_at, status.finished_at ?? view.now)],
+          [t('Waited'), durationText(status.queued_at, status.started_at)],
+          [t('Runner'), runnerText(build)],
+          [t('Coverage'), status.coverage === null ? null : `${status.coverage} %`],
+          [t('Failure'), status.failure_reason && said(status.failure_reason.replaceAll('_', ' '))],
+          [t('May fail'), status.allow_failure ? 'yes' : null],
+          [t('Begins'), status.status === 'scheduled' && build.scheduled_at ? <Time at={build.scheduled_at} /> : null],
+          [t('By'), <PersonLink key="by" view={view} user={status.author} />],
           [
-            'Pipeline',
+            t('Pipeline'),
             <a key="pipeline" href={links.page(`pipelines/${pipeline.id}`)}>
               #{pipeline.id}
             </a>,
           ],
           [
-            'Commit',
+            t('Commit'),
             <>
               {pipeline.ref}{' '}
               <a href={links.commit(pipeline.sha)}>
@@ -95,27 +97,24 @@ function Job({ view, subject, job, build, mayRun, log }: JobProps) {
             </>,
           ],
           [
-            'Environment',
+            t('Environment'),
             build.environment && (
               <a href={`${links.page('environments')}?${new URLSearchParams({ search: build.environment.name })}`}>{build.environment.name}</a>
             ),
           ],
-          ['Tags', build.tags.length > 0 ? build.tags.map((tag) => <Badge key={tag}>{tag}</Badge>) : null],
+          [t('Tags'), build.tags.length > 0 ? build.tags.map((tag) => <Badge key={tag}>{tag}</Badge>) : null],
           [
-            'Artifacts',
+            t('Artifacts'),
             archive && (
               <>
-                <a href={`${at}/artifacts/download`}>{archive.filename}</a> {sizeText(archive.size)}, <a href={`${at}/artifacts/browse`}>browse</a>
-                {archive.expires_at && (
-                  <>
-                    , until <Time at={archive.expires_at} />
-                  </>
-                )}
+                <a href={`${at}/artifacts/download`}>{archive.filename}</a> {sizeText(archive.size)},{' '}
+                <a href={`${at}/artifacts/browse`}>{t('browse')}</a>
+                {archive.expires_at && <Phrase text=", until {time}" time={<Time at={archive.expires_at} />} />}
               </>
             ),
           ],
           [
-            'Reports',
+            t('Reports'),
             reports.length > 0 &&
               reports.map(({ file_type, size }) => (
                 <span key={file_type}>
@@ -130,12 +129,12 @@ function Job({ view, subject, job, build, mayRun, log }: JobProps) {
       ) : (
         <div class="box">
           <div class="head">
-            <strong>Log</strong> <span class="dim">{sizeText(build.trace_size)}</span>
+            <strong>{t('Log')}</strong> <span class="dim">{sizeText(build.trace_size)}</span>
             <a class="last" href={`${at}/raw`}>
-              Raw log
+              {t('Raw log')}
             </a>
           </div>
-          {log.isCut && <p class="note">Only the end of the log is here; lines are counted from there. The raw log has all of it.</p>}
+          {log.isCut && <p class="note">{t('Only the end of the log is here; lines are counted from there. The raw log has all of it.')}</p>}
           <LogLines log={log} />
         </div>
       )}
@@ -189,7 +188,7 @@ export const rawLogPage = page({
 
 type Change = (...call: [...Parameters<typeof eraseJob>]) => Promise<number>
 
-const jobForm = (action: JobAction, change: Change, notice: string) =>
+const jobForm = (action: JobAction, change: Change, notice: () => string) =>
   form({
     at: `P/-/jobs/:job_id/${action}`,
     access: changes,
@@ -197,14 +196,18 @@ const jobForm = (action: JobAction, change: Change, notice: string) =>
     async submit({ ctx, subject, caller, input }) {
       const id = await change(ctx, subject, caller, input.job_id)
       const to = input.back ? `pipelines/${(await getJob(ctx, subject, id)).pipeline.id}` : `jobs/${id}`
-      return new Redirect(ciAddress(subject, to), { notice })
+      return new Redirect(ciAddress(subject, to), { notice: notice() })
     },
   })
 
 /** What is done with a job (CI-120 to CI-123). */
 export const jobForms = [
-  jobForm('cancel', cancelJob, 'The job is canceled.'),
-  jobForm('retry', retryJob, 'The job is tried again.'),
-  jobForm('play', (ctx, subject, caller, id) => playJob(ctx, subject, caller, id, []), 'The job is started.'),
-  jobForm('erase', eraseJob, 'The log is erased.'),
+  jobForm('cancel', cancelJob, () => t('The job is canceled.')),
+  jobForm('retry', retryJob, () => t('The job is tried again.')),
+  jobForm(
+    'play',
+    (ctx, subject, caller, id) => playJob(ctx, subject, caller, id, []),
+    () => t('The job is started.'),
+  ),
+  jobForm('erase', eraseJob, () => t('The log is erased.')),
 ]

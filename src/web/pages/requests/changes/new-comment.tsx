@@ -10,6 +10,8 @@ import { fileAnchor, type Line, linesOf } from '../../../components/diff/diff.js
 import { Editor, EditorForm } from '../../../components/editor/editor.js'
 import { Field, FormFaults, Hidden, Submit } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
+import { t } from '../../../language/language.js'
+import { Phrase } from '../../../language/phrase.js'
 import { keyOf } from '../places.js'
 import { changesInput, withQuery } from './address.js'
 import type { Shown } from './load.js'
@@ -72,7 +74,7 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
         <Editor
           {...f.note.note}
           within="new"
-          label={line ? `Comment on line ${line.new ?? line.old}` : `Comment on ${file.new_path}`}
+          label={line ? t('Comment on line {line}', { line: line.new ?? line.old ?? '' }) : t('Comment on {newPath}', { newPath: file.new_path })}
           value={suggestion}
           rows={4}
           autofocus
@@ -80,41 +82,43 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
         />
         {line && place?.line?.new === line.new && (
           <details open={input.from !== undefined}>
-            <summary>Several lines</summary>
+            <summary>{t('Several lines')}</summary>
             <Field
               {...f.from}
               within="new"
-              label="From line"
+              label={t('From line')}
               value={range['from']}
-              hint="Empty: about this line alone. With shift and a click on another line, about all between them."
+              hint={t('Empty: about this line alone. With shift and a click on another line, about all between them.')}
             />
           </details>
         )}
         {size && (
           <fieldset>
-            <legend>Where in the picture ({`${size.width} × ${size.height}`}); empty: about the file</legend>
+            <legend>
+              <Phrase text="Where in the picture ({size}); empty: about the file" size={`${size.width} × ${size.height}`} />
+            </legend>
             <Hidden {...f.position.width} value={size.width} />
             <Hidden {...f.position.height} value={size.height} />
             <div class="toolbar">
-              <Field {...f.position.x} within="new" label="From the left" />
-              <Field {...f.position.y} within="new" label="From the top" />
+              <Field {...f.position.x} within="new" label={t('From the left')} />
+              <Field {...f.position.y} within="new" label={t('From the top')} />
             </div>
-            <p>Or write the comment, and choose the point here:</p>
+            <p>{t('Or write the comment, and choose the point here:')}</p>
             <div class="choosing">
-              <input type="image" name="point" src={shown.pictureAt(file)} alt="Comment at a point of the picture" />
+              <input type="image" name="point" src={shown.pictureAt(file)} alt={t('Comment at a point of the picture')} />
             </div>
           </fieldset>
         )}
         <div class="toolbar">
-          <Submit label="Add to review" name={f.how.name} value="review" />
-          <Submit label="Add comment now" name={f.how.name} value="now" class="" />
+          <Submit label={t('Add to review')} name={f.how.name} value="review" />
+          <Submit label={t('Add comment now')} name={f.how.name} value="now" class="" />
           {line?.new && !input.suggest && (
             <a href={`${withQuery(view.links.prefix + at, { ...here, ...range, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
-              Suggest a change
+              {t('Suggest a change')}
             </a>
           )}
           <a href={`${withQuery(view.links.prefix + at, kept)}#${line ? `${anchor}_${keyOf(line)}` : anchor}`} data-remove="comment">
-            Cancel
+            {t('Cancel')}
           </a>
         </div>
       </EditorForm>

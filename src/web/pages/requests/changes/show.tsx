@@ -7,7 +7,7 @@ import { repositoryOf } from '../../../../services/repository/repositories.js'
 import { diffFiles } from '../../../components/diff/diff-tables.js'
 import { SelectedSuggestions } from '../../../components/discussion/suggestions.js'
 import { Pager } from '../../../components/list.js'
-import { t } from '../../../language/language.js'
+import { plural, t } from '../../../language/language.js'
 import { Phrase } from '../../../language/phrase.js'
 import { ProjectLayout } from '../../../layout/project.js'
 import { projectLinks } from '../../../links.js'
@@ -128,7 +128,7 @@ export const requestChangesPage = page({
           {shown.drafted > 0 && (
             <p class="finish">
               <a class="button primary" href={`${view.links.prefix}${addressOf(subject)}#review`}>
-                {shown.drafted === 1 ? 'Finish your review (1 comment)' : `Finish your review (${shown.drafted} comments)`}
+                {plural(shown.drafted, 'Finish your review (1 comment)', 'Finish your review ({count} comments)')}
               </a>
             </p>
           )}
