@@ -4,9 +4,7 @@ import ts from 'typescript'
 
 /** Attributes of components and elements, and properties of records, that are shown as text. */
 const SHOWN = new Set(
-  'label title placeholder aria-label heading summary hint empty alt legend notice alert description advice columns none caption'.split(
-    ' ',
-  ),
+  'label title placeholder aria-label heading summary hint empty alt legend notice alert description advice columns none caption'.split(' '),
 )
 /** Elements whose content is for programs, or typed as it stands. */
 const AS_IT_STANDS = new Set(['code', 'kbd', 'pre', 'samp'])
@@ -49,7 +47,8 @@ function readPages(root) {
     const place = (node) => `${relative(root, path)}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1}`
     const use = (node, key, one) => texts.has(key) || texts.set(key, { place: place(node), one })
     const refuse = (node, found) => {
-      for (const text of found) if (WORD.test(text) && !DATA.test(text.trim())) faults.push(`${place(node)} not translated: ${text.trim().slice(0, 80)}`)
+      for (const text of found)
+        if (WORD.test(text) && !DATA.test(text.trim())) faults.push(`${place(node)} not translated: ${text.trim().slice(0, 80)}`)
     }
     const isRead = !NOT_READ.test(path)
     const visit = (node) => {

@@ -27,6 +27,3 @@ export const Facts = ({ facts }: { facts: (readonly [name: string, value: Compon
       ))}
   </dl>
 )
-
-/** A number with the word for what is counted: 2 notes. */
-export const counted = (number: number, one: string) => `${number} ${one}${number === 1 ? '' : 's'}`

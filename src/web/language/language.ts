@@ -118,7 +118,7 @@ const NUMBERS = /\d+/g
 
 /**
  * What a service says of a value, such as `is too long (maximum is 255 characters)`, in the language of the page: a text of
- * `service-texts.ts`, in which numbers are `{0}`, `{1}` and so on. Others stay as they are (WB-804).
+ * `services-say.ts`, in which numbers are `{0}`, `{1}` and so on. Others stay as they are (WB-804).
  */
 export function said(text: string): string {
   const { catalogue } = current()

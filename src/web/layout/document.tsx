@@ -9,10 +9,10 @@ import { t } from '../language/language.js'
 import type { Html, PageView } from '../page.js'
 import { LastPart, renderInParts } from '../page-part.js'
 import type { Theme } from '../themes.js'
+import { scriptTexts } from './for-scripts.js'
 import { Header } from './header.js'
 import { ImpersonationBar } from './impersonation-bar.js'
 import { type CallCosts, PerformanceBar } from './performance-bar.js'
-import { scriptTexts } from './script-texts.js'
 
 /** The whole text of a page. */
 export async function documentOf(
