@@ -221,7 +221,7 @@ describe('GET /groups/:id and lists, the rest', () => {
     ] as const)
       for (const shown of await list(caller, query))
         expect(Object.keys(shown).sort()).toEqual(
-          `auto_devops_enabled avatar_url created_at default_branch_protection description emails_disabled
+          `auto_devops_enabled avatar_url created_at default_branch default_branch_protection description emails_disabled emails_enabled
             full_name full_path id lfs_enabled marked_for_deletion_at marked_for_deletion_on
             mentions_disabled name parent_id path project_creation_level request_access_enabled
             require_two_factor_authentication share_with_group_lock subgroup_creation_level
