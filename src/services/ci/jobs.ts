@@ -148,9 +148,18 @@ async function buildsOf(ctx: Context, rows: Row[]): Promise<(BuildFacts | null)[
   const files = ids.length > 0 ? await selectArtifacts(ctx.db, null).execute({ ids }) : []
   return rows.map(({ build, runner, status }) => {
     if (!build) return null
-    const { job_id, kind, environment, ...facts } = build
-    const about = { isBridge: kind === 'bridge', environment: environment && { name: environment.name, action: environment.action } }
-    return { ...facts, ...about, runner: runner && seenRunner(ctx, runner), artifacts: files.filter(({ job }) => job === status.id) }
+    const { kind, needs, environment, tags, trace_size, erased_at, scheduled_at } = build
+    return {
+      isBridge: kind === 'bridge',
+      needs,
+      environment: environment && { name: environment.name, action: environment.action },
+      tags,
+      trace_size,
+      erased_at,
+      scheduled_at,
+      runner: runner && seenRunner(ctx, runner),
+      artifacts: files.filter(({ job }) => job === status.id),
+    }
   })
 }
 
