@@ -30,7 +30,7 @@ async function withService<T>(dataDir: string, environment: Record<string, strin
   }
 }
 
-/** A stopped service with one variable. */
+/** A stopped service with two encrypted values: a variable, and the registration token of runners of its project. */
 async function aStoppedService(name: string, environment: Record<string, string> = {}) {
   const dataDir = join(folder, name)
   await withService(dataDir, environment, async (url) => {
@@ -73,12 +73,12 @@ describe('a wrong key', () => {
     rmSync(join(dataDir, 'secret.key'))
     expect((await roost(dataDir, ['user', 'list'])).code).toBe(1)
     expect((await roost(dataDir, ['secret', 'reset'])).stdout).toMatch(
-      /^the key of the database is \S{8}, which opens 0 values\n1 values cannot be decrypted: /,
+      /^the key of the database is \S{8}, which opens 0 values\n2 values cannot be decrypted: /,
     )
     expect(await valueOn(dataDir)).toEqual([{ key: 'KEY', value: null }])
     expect(await roost(dataDir, ['doctor'])).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^unreadable value: variable KEY of project 1: /),
+      stdout: expect.stringMatching(/^unreadable value: variable KEY of project 1: .*\nunreadable value: registration token of project 1: /),
     })
     expect(await roost(dataDir, ['doctor', '--repair'])).toMatchObject({ code: 0 })
     expect(await valueOn(dataDir)).toEqual([])
@@ -97,7 +97,7 @@ describe('roost secret rotate', () => {
     const { code, stdout } = await roost(dataDir, ['secret', 'rotate'], both)
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^1 values are encrypted with key \S{8}: set ROOST_SECRET_KEY to it now\n$/),
+      stdout: expect.stringMatching(/^2 values are encrypted with key \S{8}: set ROOST_SECRET_KEY to it now\n$/),
     })
     expect((await roost(dataDir, ['user', 'list'], { ROOST_SECRET_KEY: FIRST })).code).toBe(1)
     expect(await valueOn(dataDir, both)).toEqual(KEPT)
@@ -122,7 +122,7 @@ describe('roost secret rotate', () => {
     renameSync(key, `${key}.old`)
     expect((await roost(dataDir, ['secret', 'rotate'])).code).toBe(1)
     renameSync(`${key}.old`, key)
-    expect(await roost(dataDir, ['secret', 'rotate'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 values/) })
+    expect(await roost(dataDir, ['secret', 'rotate'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^2 values/) })
     expect(await valueOn(dataDir)).toEqual(KEPT)
   })
 

@@ -62,7 +62,7 @@ const PROJECT = '/projects/works%2Fengines%2Fanalytical'
 
 /** What another server assigns itself, or what depends on the caller: ids and addresses. */
 const OWN = new Set(
-  'id group_id project_id namespace_id parent_id creator_id source_project_id target_project_id noteable_id author_id merge_request_id moved_to_id web_url avatar_url readme_url http_url_to_repo ssh_url_to_repo _links raw_url url assets subscribed permissions user commit_path tag_path forked_from_project last_sign_in_at current_sign_in_at last_activity_on is_admin confirmed_at import_status'.split(
+  'id group_id project_id namespace_id parent_id creator_id source_project_id target_project_id noteable_id author_id merge_request_id moved_to_id web_url avatar_url readme_url http_url_to_repo ssh_url_to_repo _links raw_url url assets subscribed permissions user commit_path tag_path forked_from_project last_sign_in_at current_sign_in_at last_activity_on is_admin confirmed_at import_status runners_token'.split(
     ' ',
   ),
 )
