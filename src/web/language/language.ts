@@ -115,6 +115,8 @@ export function plural<const One extends string, const Other extends string>(
 export const text = <const Text extends string>(text: Text): Text => text
 
 const NUMBERS = /\d+/g
+/** No text of `services-say.ts` is as long; what callers wrote can be. */
+const MAX_SAID = 1_000
 
 /**
  * What a service says of a value, such as `is too long (maximum is 255 characters)`, in the language of the page: a text of
@@ -124,14 +126,11 @@ export function said(text: string): string {
   const { catalogue } = current()
   const exact = catalogue[text]
   if (typeof exact === 'string') return exact
-  const numbers: Record<string, string> = {}
-  const pattern = text.replace(NUMBERS, (number) => {
-    const place = String(Object.keys(numbers).length)
-    numbers[place] = number
-    return `{${place}}`
-  })
+  if (text.length > MAX_SAID) return text
+  const numbers: string[] = []
+  const pattern = text.replace(NUMBERS, (number) => `{${numbers.push(number) - 1}}`)
   const found = catalogue[pattern]
-  return typeof found === 'string' ? filled(found, numbers) : text
+  return typeof found === 'string' ? filled(found, { ...numbers }) : text
 }
 
 const rules = new Map<Language, Intl.PluralRules>()
