@@ -1,7 +1,7 @@
 // @module-tag long
 import { pathToFileURL } from 'node:url'
 import hljs from 'highlight.js/lib/core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { Slices } from '../../src/lib/async/slices.js'
 import '../../src/lib/text/highlight.js'
@@ -46,13 +46,28 @@ it.each(cases)('%s: sources of such patterns are marked or given up, and others 
 /** Parts of Markdown, alone and in pairs, as paragraphs of 16 KiB of one line and of many. */
 const MARKS = '![|[|](|[a](|owner/project#1 |a@b.c |@a |http://a.b |<http://a|*|**a |_a|~~a|`|`a ``|<|&|\\|[^1]|| |> |- |#1 |:|"|('.split('|')
 
+/** A megabyte of such paragraphs. */
+const megabyteOf = (mark: string) => {
+  const paragraph = mark.repeat(Math.floor(16_384 / mark.length))
+  return `${paragraph}\n\n`.repeat(Math.floor(1_048_576 / (paragraph.length + 2)))
+}
+
+/** The budget of a text is 1 s; on a machine where a megabyte of words takes longer than 12 ms, as many times more. */
 it('a megabyte of any mark is rendered below the budget of a text (SEC-276, MD-4)', async () => {
+  await markdown.html(megabyteOf('to '))
+  const began = performance.now()
+  await markdown.html(megabyteOf('words '))
+  const unit = Math.max(1, (performance.now() - began) / 12)
+  const results: TextResult[] = []
+  const patient = new MarkdownThread(new URL('markdown.js', pathToFileURL(await build())), new Slices(), (result) => results.push(result), {
+    budget: 1_000 * unit,
+    wait: 5_000,
+  })
+  onTestFinished(() => patient.close())
   for (const one of MARKS)
     for (const other of ['', '\n', '[']) {
       results.length = 0
-      const paragraph = `${one}${other}`.repeat(Math.floor(16_384 / (one.length + other.length || 1))).slice(0, 16_384)
-      const text = `${paragraph}\n\n`.repeat(Math.floor(1_048_576 / (paragraph.length + 2)))
-      await markdown.html(text)
+      await patient.html(megabyteOf(`${one}${other}` || ' '))
       expect([one, other, results]).toEqual([one, other, ['done']])
     }
 })
