@@ -130,7 +130,7 @@ export function said(text: string): string {
   const numbers: string[] = []
   const pattern = text.replace(NUMBERS, (number) => `{${numbers.push(number) - 1}}`)
   const found = catalogue[pattern]
-  return typeof found === 'string' ? filled(found, { ...numbers }) : text
+  return typeof found === 'string' ? filled(found, Object.fromEntries(numbers.entries())) : text
 }
 
 const rules = new Map<Language, Intl.PluralRules>()
