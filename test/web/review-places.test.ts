@@ -68,7 +68,8 @@ describe('a comment on several lines', () => {
   it('suggests all of its lines, waits in a review, and is applied (WB-100, WB-261)', async () => {
     const { owner, author, at, project } = await aReview()
     const mine = await signedIn(owner)
-    await beginComment(mine, at, 'a.txt', { line: '_3', from: '2', suggest: '1' })
+    await beginComment(mine, at, 'a.txt', { line: '_3', from: '2' })
+    await mine.submit('Suggest a change', { 'note[note]': '', show: 'suggestion' })
     expect(mine.page?.$('#comment textarea').val()).toBe('```suggestion:-1+0\nTWO\nTHREE\n```\n')
     const kept = await mine.submit('Add to review', { 'note[note]': '```suggestion:-1+0\n2 <i>\n3\n```', how: 'review' })
     expect(kept.$('.draft').text()).toContain('Lines 2–3')

@@ -404,10 +404,11 @@ describe('suggestions', () => {
   it('show the lines that they change, and are applied as one commit by those who may push (WB-100, WB-101)', async () => {
     const { owner, author, at, project, request } = await aReview()
     const mine = await signedIn(owner)
-    const page = await beginComment(mine, at, '_2')
-    const suggest = page.$('a:contains("Suggest a change")').attr('href')?.replace(/#.*/, '') as string
-    const { $ } = await mine.open(suggest)
-    expect($('#comment textarea').val()).toBe('```suggestion:-0+0\nTWO\n```\n')
+    await beginComment(mine, at, '_2')
+    const suggested = await mine.submit('Suggest a change', { 'note[note]': '', show: 'suggestion' })
+    expect(suggested.$('#comment textarea').val()).toBe('```suggestion:-0+0\nTWO\n```\n')
+    const following = await mine.submit('Suggest a change', { 'note[note]': 'Better:\n', show: 'suggestion' })
+    expect(following.$('#comment textarea').val()).toBe('Better:\n\n```suggestion:-0+0\nTWO\n```\n')
     await mine.submit('Add comment now', { 'note[note]': 'Better:\n\n```suggestion:-1+0\n1\n2 <b>\n```\n\nor so', how: 'now' })
     await beginComment(mine, at, '3_3')
     await mine.submit('Add comment now', { 'note[note]': '```suggestion\n3\n```', how: 'now' })

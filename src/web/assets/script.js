@@ -466,6 +466,20 @@ function edit(editor) {
     text.addEventListener('drop', (event) => takes(event, event.dataTransfer))
   }
 
+  // the suggestion follows what was typed; the caret stands in its last line
+  const suggest = form.querySelector('[name=show][value=suggestion]')
+  suggest?.addEventListener('click', async (event) => {
+    event.preventDefault()
+    const data = new FormData(form)
+    data.delete('upload')
+    data.set('show', suggest.value)
+    const suggested = (await ask(data))?.querySelector('textarea').value
+    if (!suggested) return
+    insert(suggested, 0, text.value.length)
+    const end = suggested.trimEnd().lastIndexOf('\n')
+    text.setSelectionRange(end, end)
+  })
+
   if (editor.dataset.complete) complete(editor, text, insert)
 }
 for (const editor of document.querySelectorAll('.editor')) edit(editor)

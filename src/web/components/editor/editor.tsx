@@ -18,7 +18,11 @@ interface Props extends Control<Typed> {
   kept?: boolean
   /** The project that the text belongs to, for completion and uploads; null for none. */
   project: ProjectSubject | null
+  /** Follows what was typed. */
+  added?: string | undefined
 }
+
+const following = (text: string, added: string | undefined) => (added && text.trim() !== '' ? `${text.trimEnd()}\n\n${added}` : (added ?? text))
 
 /** The buttons of the script: what each puts around or before the marked text. */
 const toolsTexts = () =>
@@ -33,7 +37,7 @@ const toolsTexts = () =>
   ] as const
 
 /** A text in Markdown, which can be seen before it is saved (WB-121) and to which files are attached (WB-122). */
-export function Editor({ view, name, label, value, rows = 8, hint, required, maxlength, autofocus, within, kept = !within, project }: Props) {
+export function Editor({ view, name, label, value, rows = 8, hint, required, maxlength, autofocus, within, kept = !within, project, added }: Props) {
   const preview = view.submitted?.preview?.field === name ? view.submitted.preview.html : null
   const links = project && projectLinks(view, fullPathOf(project.project))
   return (
@@ -59,7 +63,7 @@ export function Editor({ view, name, label, value, rows = 8, hint, required, max
               {...(kept && { 'data-draft': name })}
               {...aria}
             >
-              <LongText text={`\n${typed(view, name) ?? value ?? ''}`} />
+              <LongText text={`\n${following(typed(view, name) ?? value ?? '', added)}`} />
             </textarea>
           </>
         )}

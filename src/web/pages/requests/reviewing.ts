@@ -52,7 +52,7 @@ function placeOf({ position, from, ...given }: z.infer<typeof commentInput>): Gi
 }
 
 const commentInput = changesInput
-  .omit({ line: true, on: true, only: true, suggest: true, edit_note: true, edit_draft: true, react: true, reply: true })
+  .omit({ line: true, on: true, only: true, edit_note: true, edit_draft: true, react: true, reply: true })
   .extend({ ...lineText.shape, 'point.x': coordinate, 'point.y': coordinate })
 
 /** A new thread on a line, at once or with the review (WB-93, WB-96). */

@@ -18,7 +18,6 @@ export const changesInput = z.object({
   line: opt(name()),
   /** The first line of a range that ends at this one. */
   from: opt(int({ min: 1 })),
-  suggest: orDefault(bool(), false),
   /** The file (by its anchor) whose unchanged lines are shown. */
   open: opt(name()),
   around: openedLines.around,

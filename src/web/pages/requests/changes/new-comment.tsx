@@ -8,7 +8,7 @@ import type { ShownChanges } from '../../../../services/issuables/merge-requests
 import { baseShaOf } from '../../../../services/notes/positions.js'
 import { fileAnchor, type Line, linesOf } from '../../../components/diff/diff.js'
 import { Editor, EditorForm } from '../../../components/editor/editor.js'
-import { Field, FormFaults, Hidden, Submit } from '../../../components/form.js'
+import { Field, FormFaults, Hidden, Submit, typed } from '../../../components/form.js'
 import { fieldsOf } from '../../../fields.js'
 import { t } from '../../../language/language.js'
 import { Phrase } from '../../../language/phrase.js'
@@ -57,8 +57,8 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
   }
   const suggested = line?.new ? linesUpTo(file, line, input.from ?? line.new) : []
   const fence = fenceFor(suggested.join('\n'))
-  const suggestion =
-    input.suggest && suggested.length > 0 ? `${fence}suggestion:-${suggested.length - 1}+0\n${suggested.join('\n')}\n${fence}\n` : undefined
+  const isSuggesting = typed(view, 'show') === 'suggestion' && suggested.length > 0
+  const suggestion = isSuggesting ? `${fence}suggestion:-${suggested.length - 1}+0\n${suggested.join('\n')}\n${fence}\n` : undefined
   const size = line ? null : shown.size
   const f = fieldsOf(view, lineText)
   return (
@@ -75,7 +75,7 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
           {...f.note.note}
           within="new"
           label={line ? t('Comment on line {line}', { line: line.new ?? line.old ?? '' }) : t('Comment on {newPath}', { newPath: file.new_path })}
-          value={suggestion}
+          added={suggestion}
           rows={4}
           autofocus
           project={parts.project}
@@ -112,10 +112,10 @@ export function NewComment({ shown, file, line }: { shown: Shown; file: FileDiff
         <div class="toolbar">
           <Submit label={t('Add to review')} name={f.how.name} value="review" />
           <Submit label={t('Add comment now')} name={f.how.name} value="now" class="" />
-          {line?.new && !input.suggest && (
-            <a href={`${withQuery(view.links.prefix + at, { ...here, ...range, suggest: '1' })}#comment`} data-into="comment" data-query="only=1">
+          {line?.new && (
+            <button type="submit" name="show" value="suggestion" formnovalidate>
               {t('Suggest a change')}
-            </a>
+            </button>
           )}
           <a href={`${withQuery(view.links.prefix + at, kept)}#${line ? `${anchor}_${keyOf(line)}` : anchor}`} data-remove="comment">
             {t('Cancel')}
