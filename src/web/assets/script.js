@@ -401,6 +401,11 @@ function edit(editor) {
     text.focus()
   }
 
+  // it grows with what is typed, where the browser can
+  const grow = () => Object.assign(text.style, { minHeight: `${text.offsetHeight}px`, fieldSizing: 'content', maxHeight: '70vh' })
+  if (document.activeElement === text) grow()
+  else text.addEventListener('focus', grow, { once: true })
+
   const tools = editor.querySelector('.tools')
   if (tools) tools.hidden = false
   tools?.addEventListener('click', ({ target }) => {
