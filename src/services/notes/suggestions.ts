@@ -28,6 +28,9 @@ interface Located {
   to: number
 }
 
+/** What a note suggests, or a draft of one. */
+export type Suggested = Pick<Suggestion, 'content' | 'lines_above' | 'lines_below' | 'applied_at'>
+
 /** A suggestion with the lines that it replaces. */
 export interface SuggestionRecord {
   suggestion: Suggestion
@@ -158,7 +161,7 @@ async function changed(
 }
 
 /** The lines that a suggestion replaces, as they were in the version that it was made for; null if they cannot be read. */
-export async function linesAt(ctx: Context, { project }: NoteableSubject, { position }: { position: Position | null }, suggestion: Suggestion) {
+export async function linesAt(ctx: Context, { project }: NoteableSubject, { position }: { position: Position | null }, suggestion: Suggested) {
   if (!position?.new_line || suggestion.applied_at !== null) return null
   const lines = await linesIn(repositoryOf(ctx, project), position.head_sha, position.new_path).catch(() => null)
   const from = Math.max(0, position.new_line - 1 - suggestion.lines_above)

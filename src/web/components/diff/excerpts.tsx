@@ -2,8 +2,7 @@ import type { Context } from '../../../context.js'
 import type { GitRepository, Oid } from '../../../git/types.js'
 import type { NoteRecord } from '../../../services/notes/list.js'
 import type { NoteableSubject } from '../../../services/notes/noteables.js'
-import type { Suggestion } from '../../../services/notes/suggestion-records.js'
-import { linesAt } from '../../../services/notes/suggestions.js'
+import { linesAt, type Suggested } from '../../../services/notes/suggestions.js'
 import { repositoryOf } from '../../../services/repository/repositories.js'
 import { countsOf, type DiffTable, haveHidden, type Line, linesOf, UnifiedRows } from './diff.js'
 import { aColorBudget, type ColorBudget, colorsOf, type Side, textOfBlob } from './diff-colors.js'
@@ -32,7 +31,7 @@ export async function suggestionTable(
   ctx: Context,
   subject: NoteableSubject,
   { position }: Pick<Note, 'position'>,
-  suggestion: Suggestion,
+  suggestion: Suggested,
   budget: ColorBudget,
 ): Promise<DiffTable> {
   const { content, lines_above, lines_below } = suggestion

@@ -35,7 +35,7 @@ interface Given {
   /** The threads that show the lines which they are about; others stand under these. */
   excerpted?: DiscussionRecord[]
   /** The drafts of the reader that are shown. */
-  drafts?: Pick<DraftNote, 'id' | 'note'>[]
+  drafts?: Pick<DraftNote, 'id' | 'note' | 'position'>[]
 }
 
 /** What the components of a discussion need, with one statement for each kind of thing (WB-92). */
@@ -63,12 +63,16 @@ export async function discussionParts(
     ).then(async (found) => [found, user && found.size > 0 ? await pushableSource(ctx, { ...caller, user }, subject) : null] as const),
     asked.edit_note === undefined ? null : nullOnFailure(getNote(ctx, caller, noteable, asked.edit_note)),
   ])
-  const draftTexts = await mapConcurrently(
-    RENDERED_TOGETHER,
-    drafts,
-    async ({ id, note }) => [id, await renderText(ctx, caller, subject, note)] as const,
-  )
   const colorBudget = aColorBudget()
+  const draftTexts = await mapConcurrently(RENDERED_TOGETHER, drafts, async ({ id, note, position }) => {
+    const parts = position?.new_line ? partsOfNote(note) : [note]
+    const shown = parts.map((part) =>
+      typeof part === 'string'
+        ? renderText(ctx, caller, subject, part)
+        : suggestionTable(ctx, subject, { position }, { ...part, applied_at: null }, colorBudget),
+    )
+    return [id, await Promise.all(shown)] as const
+  })
   // few at a time: the thread that renders lets only so many wait
   const [texts, suggestions] = await Promise.all([
     mapConcurrently(RENDERED_TOGETHER, records, async (record) => {

@@ -3,11 +3,14 @@ import type { NoteAward } from '../../../services/notes/award-emoji.js'
 import type { NoteRecord } from '../../../services/notes/list.js'
 import type { Suggestion } from '../../../services/notes/suggestion-records.js'
 
-/** A suggestion, and the rows of the lines that it replaces, where they are known, and of those in their place. */
-export interface ShownSuggestion {
-  suggestion: Suggestion
+/** The rows of the lines that a suggestion replaces, where they are known, and of those in their place. */
+export interface SuggestedLines {
   rows: string
   hidden: boolean
+}
+
+export interface ShownSuggestion extends SuggestedLines {
+  suggestion: Suggestion
 }
 
 /** What notes show beside their records, and what the reader may do with them. */
@@ -20,8 +23,8 @@ export interface DiscussionParts {
   texts: ReadonlyMap<number, string[]>
   awards: ReadonlyMap<number, NoteAward[]>
   suggestions: ReadonlyMap<number, ShownSuggestion[]>
-  /** The rendered texts of drafts of the reader, by their ids. */
-  draftTexts: ReadonlyMap<number, string>
+  /** The rendered texts of drafts of the reader, by their ids, in parts: HTML, and what they suggest in between. */
+  draftTexts: ReadonlyMap<number, (string | SuggestedLines)[]>
   /** The rows of the lines that a thread was about when it began, by the id of its first note. */
   excerpts: ReadonlyMap<number, string>
   mayWrite: boolean

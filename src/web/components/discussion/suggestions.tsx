@@ -6,7 +6,7 @@ import { ActionButton, FormTag, Hidden, Submit, TextField } from '../form.js'
 import { Badge } from '../list.js'
 import { HiddenNotice, Rendered } from '../markup.js'
 import { selectedSuggestions } from './fields.js'
-import type { DiscussionParts, ShownSuggestion } from './shown.js'
+import type { DiscussionParts, ShownSuggestion, SuggestedLines } from './shown.js'
 
 export function SuggestionBox({
   view,
@@ -42,15 +42,27 @@ export function SuggestionBox({
           </>
         )}
       </div>
-      <div class="diff">
-        {hidden && <HiddenNotice of={t('This suggestion')} />}
-        <PagePart>
-          <Rendered class="lines" rows={rows} />
-        </PagePart>
-      </div>
+      <Lines rows={rows} hidden={hidden} />
     </div>
   )
 }
+
+const Lines = ({ rows, hidden }: SuggestedLines) => (
+  <div class="diff">
+    {hidden && <HiddenNotice of={t('This suggestion')} />}
+    <PagePart>
+      <Rendered class="lines" rows={rows} />
+    </PagePart>
+  </div>
+)
+
+/** What a draft suggests: nobody can apply it yet. */
+export const DraftSuggestion = (lines: SuggestedLines) => (
+  <div class="box suggestion">
+    <div class="head dim">{t('Suggested change')}</div>
+    <Lines {...lines} />
+  </div>
+)
 
 /** The form that applies the suggestions which are selected on the page, as one commit. */
 export function SelectedSuggestions({ view, at, back, mayApply, suggestions }: DiscussionParts & { view: PageView }) {

@@ -4,6 +4,7 @@ import type { DraftNote } from '../../../services/notes/drafts.js'
 import { pageWith, unsent, wasSent } from '../../components/discussion/asked.js'
 import { noteText } from '../../components/discussion/fields.js'
 import type { DiscussionParts } from '../../components/discussion/shown.js'
+import { DraftSuggestion } from '../../components/discussion/suggestions.js'
 import { Excerpt, placeIn } from '../../components/discussion/thread.js'
 import { Editor, EditorForm } from '../../components/editor/editor.js'
 import { ActionButton, Hidden, RadioFields, Submit } from '../../components/form.js'
@@ -61,7 +62,9 @@ export const Draft = ({ view, parts, draft, withLines = false }: DraftProps) => 
         <DraftForm view={isSent ? view : unsent(view)} parts={parts} draft={draft} cancel={`${pageWith({ view, at, back }, null)}#${part}`} />
       ) : (
         <div class="note">
-          <Prose html={parts.draftTexts.get(draft.id) ?? ''} />
+          {parts.draftTexts
+            .get(draft.id)
+            ?.map((part) => (typeof part === 'string' ? part && <Prose key={part} html={part} /> : <DraftSuggestion key={part.rows} {...part} />))}
         </div>
       )}
     </div>
