@@ -7,6 +7,7 @@ import { onlyRow } from '../../db/only-row.js'
 import { containerManifests, containerRepositories, containerTags, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound, nullOnFailure, refused } from '../../failures.js'
+import { Turn } from '../../lib/async/yield.js'
 import { audit } from '../core/audit.js'
 import { lockName } from '../core/lock-name.js'
 import { type Page, type Paging, pageFrom } from '../core/page.js'
@@ -224,7 +225,12 @@ export async function deleteSomeTags(ctx: Context, subject: ProjectSubject, id: 
     .where(and(eq(containerTags.repository_id, id), sql`${containerTags.name} <> 'latest'`))
     .orderBy(desc(containerTags.updated_at), desc(containerTags.name))
   const { name_regex_delete, name_regex_keep, keep_n, older_than } = selection
-  const fitting = tags.filter(({ name }) => name_regex_delete.matches(name) && !name_regex_keep?.matches(name))
+  const fitting: typeof tags = []
+  const turn = new Turn()
+  for (const tag of tags) {
+    if (name_regex_delete.matches(tag.name) && !name_regex_keep?.matches(tag.name)) fitting.push(tag)
+    if (turn.over) await turn.end()
+  }
   const old = fitting.slice(keep_n).filter(({ updated_at }) => older_than === null || updated_at < older_than)
   const names = old.slice(-MAX_BULK).map(({ name }) => name)
   return names.length > 0 ? deleteTags(ctx, subject, id, names) : []

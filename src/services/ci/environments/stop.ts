@@ -49,10 +49,9 @@ export async function stoppableEnvironments(
   caller: Pick<Caller, 'user'>,
   given: Pick<Environment, 'id' | 'name' | 'state'>[],
 ): Promise<Set<number>> {
+  if (!subject.can('manage_environment')) return new Set()
   const closed = await closedEnvironments(ctx, subject, caller)
-  const going = subject.can('manage_environment')
-    ? given.filter(({ name, state }) => state !== 'stopped' && !closed.has(name)).map(({ id }) => id)
-    : []
+  const going = given.filter(({ name, state }) => state !== 'stopped' && !closed.has(name)).map(({ id }) => id)
   if (going.length === 0) return new Set()
   const [jobs, may] = await Promise.all([stopJobsOf(ctx, going), mayRunOnAny(ctx, subject)])
   return new Set(going.filter((id) => isAllowed(subject, may, jobs.get(id))))
