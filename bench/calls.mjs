@@ -949,6 +949,10 @@ const WRITES = {
   'GET /projects/:id/export/download': refused(),
   'POST /projects/:id/export': async (k) => ({ fill: await newProject(k) }),
   // the file is no archive, and the project stays empty: what is measured is taking it
+  'GET /groups/:id/export/download': refused(),
+  'POST /groups/:id/export': async (k) => ({ fill: await newGroup(k) }),
+  // likewise
+  'POST /groups/import': ({ n }) => ({ fields: { path: `imported-group${n}`, name: `Imported ${n}` }, file: `no archive ${n}` }),
   'POST /projects/import': ({ n }) => ({ fields: { path: `imported${n}` }, file: `no archive ${n}` }),
   'POST /projects/:id/uploads': ({ n }) => ({ file: `the content of file ${n}` }),
   'POST /projects/:id/repository/branches': ({ n }) => ({ body: { branch: `call${n}`, ref: 'main' } }),

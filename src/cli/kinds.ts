@@ -17,6 +17,8 @@ import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { credentialMail, wrongCodesMail } from '../services/identity/credential-mail.js'
 import { accountMail } from '../services/identity/links/mail.js'
 import { approvalMail, waitingMail } from '../services/identity/sign-in/sign-up-mail.js'
+import { exportGroup } from '../services/imports/group-archives/export.js'
+import { importGroupArchive } from '../services/imports/group-archives/import.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
 import { postMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
@@ -63,6 +65,8 @@ export const kinds: AnyJob<Context>[] = [
   importJob,
   templateJob,
   exportProject,
+  exportGroup,
+  importGroupArchive,
   pushMirror,
   pullMirror,
   pullDueMirrors,

@@ -21,6 +21,7 @@ import { events } from './events/index.js'
 import { featureFlags } from './feature-flags/index.js'
 import { unleash } from './feature-flags/unleash.js'
 import { files } from './files/index.js'
+import { groupArchives } from './groups/archives.js'
 import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
 import { groupSharing } from './groups/sharing.js'
@@ -114,7 +115,7 @@ const subjects: Section[] = [
   {
     name: 'Groups',
     description: 'Groups and subgroups, and the projects in them.',
-    endpoints: [...groups, ...groupChanges, ...groupSharing, ...projectsOfGroups],
+    endpoints: [...groups, ...groupArchives, ...groupChanges, ...groupSharing, ...projectsOfGroups],
   },
   {
     name: 'Merge requests',

@@ -22,7 +22,7 @@ export type AuditAction =
   | `member_${'added' | 'updated' | 'removed'}`
   | `invitation_${'sent' | 'updated' | 'withdrawn' | 'declined'}`
   | `${'project' | 'group'}_${'created' | 'deletion_scheduled' | 'restored' | 'deleted'}`
-  | `group_${'updated' | 'transferred' | 'shared' | 'unshared'}`
+  | `group_${'exported' | 'imported' | 'import_failed' | 'updated' | 'transferred' | 'shared' | 'unshared'}`
   | 'visibility_changed'
   | `project_${'shared' | 'unshared' | 'transferred' | 'archived' | 'unarchived'}`
   | `sign_in_${'done' | 'refused'}`

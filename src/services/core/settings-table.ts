@@ -182,7 +182,7 @@ export const SETTINGS = {
   diagram_enabled: bool(false, 'whether pages show blocks of PlantUML in Markdown as pictures of the server of `diagram_url`'),
   diagram_url: text('address of a PlantUML server that browsers can reach; it gets the text of diagrams', 'url'),
   polling_interval_multiplier: decimal<number>(1, { present: true, least: 0 }, 'factor of the `Poll-Interval` header of endpoints that clients poll'),
-  project_export_enabled: bool(true, 'whether maintainers can make archives of projects ([how](administration.md#projects-as-archives))'),
+  project_export_enabled: bool(true, 'whether maintainers can make archives of projects ([how](administration.md#projects-and-groups-as-archives))'),
   monitoring_metrics_enabled: bool(
     false,
     'whether administrators may read `/-/metrics` with a token of scope `api`, besides those whom `METRICS_TOKEN` and `METRICS_ALLOWED` admit',

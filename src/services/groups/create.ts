@@ -28,8 +28,16 @@ const saveFailed = (faults: Record<string, string[]>) => failedTo('save group', 
 
 export const MAX_ANCESTORS = 20
 
-/** Creates a group with its creator as owner and returns its id (GR-21 to GR-34). */
-export async function createGroup(ctx: Context, caller: SignedIn, given: NewGroup): Promise<number> {
+/**
+ * Creates a group with its creator as owner and returns its id (GR-21 to GR-34); what `also` does is in the same
+ * transaction.
+ */
+export async function createGroup(
+  ctx: Context,
+  caller: SignedIn,
+  given: NewGroup,
+  also?: (tx: Transaction, id: number) => Promise<void>,
+): Promise<number> {
   const parentSubject = given.parent_id === undefined ? null : await getGroupFor(ctx, caller, String(given.parent_id))
   if (parentSubject ? !canGroup(parentSubject, 'create_subgroup') : !caller.user.can_create_group) throw forbidden()
   const settings = await readSettings(ctx)
@@ -53,6 +61,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       if (caller.user.kind !== 'bot')
         await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
       await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })
+      await also?.(tx, id)
       return id
     })
   const id = await unlessUniqueViolation(create, () => saveFailed({ path: ['has already been taken'] }))

@@ -22,7 +22,7 @@ import type { MilestoneRecord } from './milestones.js'
 export type BoardSource = { project: ProjectSubject } | { group: GroupSubject }
 
 /** Boards of a project or group, and lists of a board. */
-const MAX_BOARDS = 50
+export const MAX_BOARDS = 50
 export const MAX_LISTS = 20
 /** In characters. */
 const MAX_NAME = 255
@@ -158,7 +158,8 @@ export async function getList(ctx: Context, source: BoardSource, boardId: number
   return list
 }
 
-function checkName(name: string): string {
+/** The name of a board as it is stored; throws what is wrong with it. */
+export function checkBoardName(name: string): string {
   const given = name.trim()
   if (given === '') throw invalidRecord({ name: ["can't be blank"] })
   if (lengthOf(given) > MAX_NAME) throw invalidRecord({ name: [tooLong(MAX_NAME)] })
@@ -178,7 +179,7 @@ async function insertBoard(ctx: Context, tx: Transaction, source: BoardSource, n
 
 /** Creates a board without lists (BO-2). */
 export async function createBoard(ctx: Context, source: BoardSource, name: string): Promise<BoardRecord> {
-  const given = checkName(name)
+  const given = checkBoardName(name)
   return { board: await ctx.db.transaction((tx) => insertBoard(ctx, tx, source, given)), lists: [] }
 }
 
@@ -209,7 +210,7 @@ export async function renameBoard(ctx: Context, source: BoardSource, boardId: nu
   if (name === undefined) return { lists, board }
   const [renamed] = await ctx.db.write
     .update(boards)
-    .set({ name: checkName(name), updated_at: ctx.now() })
+    .set({ name: checkBoardName(name), updated_at: ctx.now() })
     .where(eq(boards.id, boardId))
     .returning()
   if (!renamed) throw notFound('Board')

@@ -460,8 +460,8 @@ describe('an archive that does not fit', () => {
   const inFile = (file: string, edit: (text: string) => string) => (name: string, data: Buffer) =>
     name === file ? Buffer.from(edit(data.toString())) : data
   const faults: [string, (archive: Buffer) => Promise<Buffer> | Buffer, RegExp][] = [
-    ['is no archive', () => Buffer.from('not a tar'), /not an archive of a project/],
-    ['is cut off', (archive) => archive.subarray(0, archive.length / 2), /not an archive of a project/],
+    ['is no archive', () => Buffer.from('not a tar'), /not an archive/],
+    ['is cut off', (archive) => archive.subarray(0, archive.length / 2), /not an archive/],
     [
       'has no project',
       (archive) =>
@@ -469,7 +469,7 @@ describe('an archive that does not fit', () => {
           archive,
           inFile('rows/projects.jsonl', () => ''),
         ),
-      /not an archive of a project/,
+      /not an archive/,
     ],
     ['lacks a table', (archive) => changed(archive, (name, data) => (name === 'rows/issues.jsonl' ? null : data)), /issues/],
     [

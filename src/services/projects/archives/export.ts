@@ -1,12 +1,12 @@
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { SignedIn } from '../../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { writeProjectRows } from '../../../db/copies/project-archive.js'
-import { jobs, projects } from '../../../db/schema/index.js'
+import { jobs, namespaces, projects } from '../../../db/schema/index.js'
 import { notFound } from '../../../failures.js'
 import { enqueue } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
@@ -27,7 +27,7 @@ export type ExportStatus = 'none' | 'queued' | 'started' | 'finished' | 'regener
 
 /** Where archives are made, and what is left of them is removed. */
 export const folderOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'exports')
-const fileOf = (ctx: Pick<Context, 'config'>, id: number) => join(folderOf(ctx), `${id}.tar.gz`)
+const fileOf = (ctx: Pick<Context, 'config'>, name: number | string) => join(folderOf(ctx), `${name}.tar.gz`)
 
 /** 404 while the setting `project_export_enabled` is off, as for an endpoint that does not exist (EX-1). */
 async function checkEnabled(ctx: Context): Promise<void> {
@@ -54,22 +54,27 @@ export async function exportStatus(ctx: Context, { project }: Pick<ProjectSubjec
   return finished ? 'finished' : 'none'
 }
 
-async function kept(ctx: Context, id: number): Promise<{ size: number; mtimeMs: number } | null> {
-  const found = await stat(fileOf(ctx, id)).catch(() => null)
+async function kept(ctx: Context, name: number | string): Promise<{ size: number; mtimeMs: number } | null> {
+  const found = await stat(fileOf(ctx, name)).catch(() => null)
   return found && found.mtimeMs + KEPT_MS > Date.now() ? found : null
 }
 
 /** The archive of a project for a download; 404 without one (EX-4). */
 export async function openExport(ctx: Context, { project }: Pick<ProjectSubject, 'project'>) {
   await checkEnabled(ctx)
-  const file = fileOf(ctx, project.id)
-  const found = await kept(ctx, project.id)
+  return openArchive(ctx, project.id, fullPathOf(project))
+}
+
+/** An archive by its name in the folder, as a download that is named after the path of what it is of. */
+export async function openArchive(ctx: Context, name: number | string, path: string) {
+  const file = fileOf(ctx, name)
+  const found = await kept(ctx, name)
   if (!found) throw notFound()
   const made = new Date(found.mtimeMs).toISOString().replace(/[T:]/g, '-').slice(0, 19)
   return {
     size: found.size,
     etag: `"${found.mtimeMs.toString(36)}-${found.size}"`,
-    filename: `${made}_${fullPathOf(project).replaceAll('/', '_')}_export.tar.gz`,
+    filename: `${made}_${path.replaceAll('/', '_')}_export.tar.gz`,
     // opened before it can be removed
     open: async (range?: { start: number; end: number }) => (await open(file, 'r')).createReadStream(range),
   }
@@ -110,7 +115,7 @@ async function makeExport(ctx: Context, id: number, signal: AbortSignal): Promis
 }
 
 async function* entriesFor(ctx: Context, id: number, work: string): AsyncGenerator<Entry> {
-  for await (const entry of entriesOf(work, '')) yield { ...entry, name: entry.name.slice(1) }
+  yield* entriesOf(work, '')
   yield* entriesOf(uploadsFolder(ctx, id), 'uploads')
   yield* entriesOf(join(ctx.config.dataDir, 'uploads', 'project', String(id)), 'avatar')
   const { rows } = await ctx.db.write.execute<{ oid: string }>(sql`select oid from lfs_object_projects where project_id = ${id} order by oid`)
@@ -121,7 +126,14 @@ async function* entriesFor(ctx: Context, id: number, work: string): AsyncGenerat
   }
 }
 
-/** Removes archives that are a day old, those of projects that are gone, and what killed attempts have left. */
+/** Whether the project or group is there that a file in the folder of exports or imports is named after. */
+export async function ownerExists(ctx: Context, name: string): Promise<boolean> {
+  const [, group, id] = /^\.?(group-)?(\d{1,15})/.exec(name) ?? []
+  if (id === undefined) return false
+  return group ? (await ctx.db.write.$count(namespaces, eq(namespaces.id, Number(id)))) > 0 : projectExists(ctx, Number(id))
+}
+
+/** Removes archives that are a day old, those of projects and groups that are gone, and what killed attempts have left. */
 export const removeExports = defineJob({
   kind: 'old exports',
   slots: 'upkeep',
@@ -129,10 +141,9 @@ export const removeExports = defineJob({
   async run(ctx: Context) {
     const folder = folderOf(ctx)
     for (const name of await readdir(folder).catch(() => [] as string[])) {
-      const id = Number(/^\.?(\d+)/.exec(name)?.[1])
       const found = await stat(join(folder, name)).catch(() => null)
       const old = !found || found.mtimeMs + KEPT_MS < Date.now()
-      if (old || !(await projectExists(ctx, id))) await rm(join(folder, name), { recursive: true, force: true })
+      if (old || !(await ownerExists(ctx, name))) await rm(join(folder, name), { recursive: true, force: true })
     }
   },
   every: 3_600_000,

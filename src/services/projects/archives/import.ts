@@ -22,15 +22,16 @@ import { imageFaults, storeAvatar } from '../../identity/avatars.js'
 import { ghostId } from '../../identity/ghost.js'
 import { getUser } from '../../identity/users.js'
 import { lfsLimits, storeObject } from '../../repository/lfs/objects.js'
-import { createWikiRepository, projectExists, repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
+import { createWikiRepository, repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
 import { beginImport, fillRepository, recordImportFailure } from '../import.js'
 import { uploadsFolder } from '../uploads.js'
-import { FORMAT } from './export.js'
+import { FORMAT, ownerExists } from './export.js'
 import { readTar } from './tar.js'
 
 const DEADLINE_MS = 6 * 3_600_000
 
-const folderOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'imports')
+/** Where archives wait for their import, and are unpacked. */
+export const folderOf = (ctx: Pick<Context, 'config'>) => join(ctx.config.dataDir, 'imports')
 const fileOf = (ctx: Pick<Context, 'config'>, id: number) => join(folderOf(ctx), `${id}.tar.gz`)
 
 /** Keeps the archive for a new project and enqueues its import, in the transaction that creates the project (EX-5). */
@@ -199,14 +200,14 @@ async function storeObjects(ctx: Context, id: number, folder: string): Promise<v
   }
 }
 
-/** Removes archives of projects that are gone, and what killed attempts have left. */
+/** Removes archives of projects and groups that are gone, and what killed attempts have left. */
 export const removeArchives = defineJob({
   kind: 'old archives',
   slots: 'upkeep',
   input: z.object({}),
   async run(ctx: Context) {
     for (const name of await readdir(folderOf(ctx)).catch(() => [] as string[]))
-      if (!(await projectExists(ctx, Number(/^\.?(\d+)/.exec(name)?.[1])))) await rm(join(folderOf(ctx), name), { recursive: true, force: true })
+      if (!(await ownerExists(ctx, name))) await rm(join(folderOf(ctx), name), { recursive: true, force: true })
   },
   every: 3_600_000,
 })

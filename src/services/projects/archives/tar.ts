@@ -45,19 +45,20 @@ export async function writeTar(file: string, entries: AsyncIterable<Entry>, sign
   await syncFile(file)
 }
 
-/** All files below a folder, as entries below `name`. */
+/** All files below a folder, as entries below `name`; empty: at the top. */
 export async function* entriesOf(folder: string, name: string): AsyncGenerator<Entry> {
   const found = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const above = name && `${name}/`
   for (const entry of found.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) yield* entriesOf(path, `${name}/${entry.name}`)
-    else if (entry.isFile()) yield { name: `${name}/${entry.name}`, size: (await stat(path)).size, open: () => createReadStream(path) }
+    if (entry.isDirectory()) yield* entriesOf(path, `${above}${entry.name}`)
+    else if (entry.isFile()) yield { name: `${above}${entry.name}`, size: (await stat(path)).size, open: () => createReadStream(path) }
   }
 }
 
 /** What an archive may hold: the names of its files, as `entries` of an export writes them. */
 const NAME =
-  /^(?:version\.json|rows\/[a-z_]{1,60}\.jsonl|project\.bundle|wiki\.bundle|avatar\/[^/\0]{1,255}|lfs\/[0-9a-f]{64}|uploads\/[0-9a-f]{32})$/
+  /^(?:version\.json|group\.jsonl|rows\/[a-z_]{1,60}\.jsonl|project\.bundle|wiki\.bundle|avatar\/[^/\0]{1,255}|lfs\/[0-9a-f]{64}|uploads\/[0-9a-f]{32})$/
 const MAX_FILES = 1_000_000
 /** How much larger than the archive its files may be, and what they may take in any case. */
 const MAX_RATIO = 200
@@ -93,6 +94,6 @@ export async function readTar(file: string, folder: string, signal: AbortSignal)
     if (error instanceof ArchiveFault) throw error
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOSPC' || code === 'EDQUOT') throw error
-    throw new ArchiveFault('the file is not an archive of a project')
+    throw new ArchiveFault('the file is not an archive')
   }
 }

@@ -42,7 +42,7 @@ export interface Badge extends RenderedBadge {
 type Given = { [Name in keyof BadgeAttributes]?: BadgeAttributes[Name] | undefined }
 
 /** The most badges of a project or group, without those of the groups above it. */
-const MAX_BADGES = 50
+export const MAX_BADGES = 50
 const MAX_NAME = 255
 const MAX_URL = 2_048
 
@@ -139,7 +139,7 @@ function urlFault(url: string): string | null {
 }
 
 /** The attributes as they are stored; throws what is wrong with them (BD-2). */
-function checked<Attributes extends Given>(given: Attributes): Attributes {
+export function badgeColumns<Attributes extends Given>(given: Attributes): Attributes {
   const trimmed = { ...given, link_url: given.link_url?.trim(), image_url: given.image_url?.trim() }
   const faults: Record<string, string[]> = {}
   for (const key of ['link_url', 'image_url'] as const) {
@@ -154,7 +154,7 @@ function checked<Attributes extends Given>(given: Attributes): Attributes {
 
 /** A badge that is not made, as it would be shown (BD-2). */
 export async function renderBadge(ctx: Context, caller: Viewer, source: BadgeSource, given: BadgeAttributes): Promise<RenderedBadge> {
-  return onlyRow(await renderAll(ctx, caller, source, [checked(given)]))
+  return onlyRow(await renderAll(ctx, caller, source, [badgeColumns(given)]))
 }
 
 const auditBadge = (
@@ -170,7 +170,7 @@ const auditBadge = (
 
 /** Makes a badge. */
 export async function createBadge(ctx: Context, caller: Viewer, source: BadgeSource, given: BadgeAttributes): Promise<Badge> {
-  const attributes = checked(given)
+  const attributes = badgeColumns(given)
   const row = await ctx.db.transaction(async (tx) => {
     await lockName(tx, `badges of ${kindOf(source)} ${idOf(source)}`)
     if ((await tx.$count(badges, own(source))) >= MAX_BADGES) throw invalidRecord({ base: [`there are already ${MAX_BADGES} badges`] })
@@ -191,11 +191,11 @@ export async function createBadge(ctx: Context, caller: Viewer, source: BadgeSou
 export async function updateBadge(ctx: Context, caller: Viewer, source: BadgeSource, id: number, given: Given): Promise<Badge> {
   const row = await ctx.db.transaction(async (tx) => {
     const before = await find(tx, source, id)
-    const changes = changesOf(before, checked(given) as Partial<Row>)
+    const changes = changesOf(before, badgeColumns(given) as Partial<Row>)
     if (Object.keys(changes).length === 0) return before
     const [after] = await tx
       .update(badges)
-      .set(checked(given))
+      .set(badgeColumns(given))
       .where(and(own(source), eq(badges.id, id)))
       .returning()
     if (!after) throw notFound('Badge')
