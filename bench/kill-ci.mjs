@@ -2,7 +2,8 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answers, call, need, query, startAgain, strike, TOKEN } from './kill.mjs'
+import { fileURLToPath } from 'node:url'
+import { answers, call, need, query, startAgain, strike, TOKEN, VICTIMS } from './kill.mjs'
 
 // a later push cancels none of them
 const CONFIGURATION = `
@@ -254,3 +255,17 @@ async function look(url, api, project, { main, topic, due }, known) {
   }
   return faults
 }
+
+/** `node bench/kill-ci.mjs [ROUNDS] [VICTIM,…]`; `ROOST_WORKERS` is the number of workers. */
+async function main() {
+  const { ROOST_WORKERS = '1' } = process.env
+  const victims = process.argv[3]?.split(',') ?? (ROOST_WORKERS === '1' ? VICTIMS : [...VICTIMS, 'worker'])
+  const rounds = Number(process.argv[2] ?? 50)
+  const say = (line) => process.stdout.write(`${line}\n`)
+  const { faults, given } = await killCi(rounds, say, victims, { environment: { ROOST_WORKERS } })
+  for (const fault of faults) say(fault)
+  say(`${rounds} kills, ${given} jobs given, ${faults.length} faults`)
+  process.exitCode = faults.length === 0 ? 0 : 1
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main()

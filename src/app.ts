@@ -33,6 +33,7 @@ import { metricsRoute } from './routes/instance/metrics.js'
 import { pictureRoute } from './routes/instance/pictures.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { packageStreams } from './routes/packages/streams.js'
+import { withArtifactPath } from './routes/pipelines/artifact-paths.js'
 import { referenceOf } from './routes/reference/index.js'
 import { containerRegistry, refuseRegistry } from './routes/registry/streams.js'
 import { releaseFiles } from './routes/releases/downloads.js'
@@ -229,7 +230,7 @@ function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): F
     // `%2F` is data, which the router does not decode to a slash
     routerOptions: { querystringParser: (text) => ({ text }), ...ROUTER, constraints: { form: FORM_POSTS as never } },
     exposeHeadRoutes: true,
-    rewriteUrl: ({ url }) => urlForRouter(withoutPrefix(url ?? '/', ctx.links.prefix)),
+    rewriteUrl: ({ url }) => urlForRouter(withArtifactPath(withoutPrefix(url ?? '/', ctx.links.prefix))),
     // called before any hook has run
     frameworkErrors: (error, request, reply) => {
       reply.headers({ ...DEFAULT_HEADERS, 'x-request-id': request.id, connection: 'close' })

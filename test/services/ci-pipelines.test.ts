@@ -226,6 +226,26 @@ describe('artifacts', () => {
     await raw(`${make.id}/artifacts`).expect(404)
   })
 
+  it('are found by paths and refs with their slashes as they are (CI-333)', async () => {
+    const { project, runner } = await withCi(YAML)
+    const branch = { branch: 'feature/x', ref: 'main' }
+    await t.api('post', `${project.path}/repository/branches`, project.creator).send(branch).expect(201)
+    await t.ctx.jobs.drain()
+    for (let job = await runner.take(); job; job = await runner.take()) {
+      if (job.job_info.name === 'make') await runner.upload(job, ZIP)
+      await runner.end(job, 'success')
+    }
+    const make = await jobNamed(project, 'make')
+    const raw = (path: string) => t.api('get', `${project.path}/jobs/${path}`, project.creator)
+    const ofBranch = 'artifacts/feature/x'
+    for (const path of [`${make.id}/artifacts/out/a.txt`, 'artifacts/main/raw/out/a.txt?job=make', `${ofBranch}/raw/out/a.txt?job=make`])
+      expect((await raw(path).expect(200)).body.toString()).toBe('hello\n')
+    for (const ref of ['main', 'feature/x', 'feature%2Fx']) await raw(`artifacts/${ref}/download?job=make`).expect(200)
+    for (const path of [`${make.id}/artifacts/out/b.txt`, `${make.id}/artifacts/..%2Fa.txt`, 'artifacts/main/raw/out/b.txt?job=make'])
+      await raw(path).expect(404)
+    await t.api('put', `${project.path}/jobs/${make.id}/artifacts/out/a.txt`, project.creator).expect(405)
+  })
+
   it('are kept for the time of the instance where the job names none (CI-131)', async () => {
     const { project, runner } = await withCi(YAML)
     const admin = await aUser(t.ctx, { admin: true })

@@ -288,7 +288,7 @@ export const PLACES: Record<string, string> = {
   job_id: 'Id of the job.',
   include_retried: 'Also return attempts that were retried since.',
   job: 'Name of the job.',
-  artifact_path: 'Path of the file in the archive, with `/` written as `%2F`.',
+  artifact_path: 'Path of the file in the archive.',
   'Job token scope: target_project_id': 'Id of the project whose jobs may use this one.',
   'Job token scope: target_group_id': 'Id of the group whose projects may use this one with their jobs.',
   'Job token scope: enabled': 'Whether only jobs of the project itself and of allowed projects may use it with their token.',
