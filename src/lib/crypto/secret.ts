@@ -3,10 +3,13 @@ import { type Purpose, type Random, systemRandom } from './random.js'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** A new token value: 20 characters of 64, 120 random bits (G-20, SEC-23). */
+/**
+ * A new token value: 20 characters, 119 random bits (G-20, SEC-23). The first is a letter, so that no program takes the
+ * value for an option.
+ */
 export function newSecret(random: Random = systemRandom, purpose: Purpose = 'token'): string {
   let secret = ''
-  for (const byte of random.bytes(purpose, 20)) secret += ALPHABET[byte & 63]
+  for (const byte of random.bytes(purpose, 20)) secret += ALPHABET[byte & (secret === '' ? 31 : 63)]
   return secret
 }
 
