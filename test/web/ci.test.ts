@@ -45,6 +45,8 @@ describe('the page of a job', () => {
     const browser = await signedIn(guest)
     const waiting = await browser.open(`${at}/jobs/${job.id}`)
     expect(waiting.text).toContain('The runner has sent nothing yet.')
+    // what it does not have is not named
+    expect(waiting.$('.facts').text()).not.toMatch(/Artifacts|Reports|Tags/)
     expect([waiting.$('#job').attr('data-refresh'), buttons(waiting)]).toEqual([`${at}/jobs/${job.id}`, []])
     const log = [
       `${E}[0Ksection_start:1700000000:prepare_executor[collapsed=true]\r${E}[0K${E}[36;1mPreparing${E}[0;m\n`,
@@ -249,6 +251,9 @@ by hand: { stage: test, script: x, rules: [{ if: '$CI_PIPELINE_SOURCE == "web" &
       'compilelintby hand',
       true,
     ])
+    // only those who may read them see what it was made with (CI-227)
+    expect(made.$('details .facts').text()).toBe('AoneWHATall of it')
+    expect((await (await signedIn(guest)).open(made.at)).$('details .facts').length).toBe(0)
     const job = await runner.takeNamed('compile')
     expect(job.variables.filter(({ key }) => key === 'A' || key === 'WHAT').map(({ key, value }) => `${key}=${value}`)).toEqual([
       'A=one',

@@ -58,7 +58,7 @@ export function presentPipelineBasic(
 const BEFORE = '0'.repeat(40)
 
 export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: string }, view: View): z.infer<typeof Pipeline> {
-  const { status, tag, user, started_at, finished_at, coverage } = pipeline
+  const { status, tag, user, started_at, finished_at, duration, coverage } = pipeline
   return Object.assign(presentPipelineBasic(pipeline, project, view), {
     before_sha: pipeline.before_sha ?? BEFORE,
     tag,
@@ -67,7 +67,7 @@ export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: s
     started_at: started_at?.toISOString() ?? null,
     finished_at: finished_at?.toISOString() ?? null,
     committed_at: null,
-    duration: started_at && finished_at ? Math.max(0, Math.round((finished_at.getTime() - started_at.getTime()) / 1000)) : null,
+    duration,
     coverage: coverage === null ? null : coverage.toFixed(2),
     detailed_status: { icon: `status_${status}`, text: TEXTS[status] ?? status, label: LABELS[status] ?? status, group: status, has_details: true },
   })

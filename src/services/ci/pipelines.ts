@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, inArray, type SQL, sql } from 'drizzle-orm'
-import type { SignedIn } from '../../access/actor.js'
+import type { Caller, SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context, PushEvent } from '../../context.js'
 import type { Sender } from '../../db/client.js'
@@ -45,6 +45,8 @@ export interface PipelineRecord extends PipelineBasicRecord {
   started_at: Date | null
   /** Null until the pipeline has finished. */
   finished_at: Date | null
+  /** Seconds in which any of its jobs ran (CI-334). Null until the pipeline has finished. */
+  duration: number | null
   /** The mean coverage of the statuses that have one. */
   coverage: number | null
 }
@@ -380,6 +382,13 @@ export async function stagesOf(ctx: Context, { project }: ProjectSubject, ids: n
   return new Map([...found].map(([id, stages]) => [id, stages.map(({ name, jobs }) => ({ name, state: compositeStatus(jobs) as PipelineState }))]))
 }
 
+const hasFinished = sql`${pipelines.status} in ('success', 'failed', 'canceled', 'skipped')`
+/** Of times that overlap each counts once, and what lies between them does not (CI-334). */
+const secondsOfJobs = sql`select case when periods is not null then
+    (select round(coalesce(extract(epoch from sum(upper(period) - lower(period))), 0)) from unnest(periods) period) end
+  from (select range_agg(tstzrange(s.started_at, greatest(s.started_at, s.finished_at))) periods ${ofLatest}
+    and s.started_at is not null and s.finished_at is not null) found`
+
 const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref' | 'ids') => {
   const found = db
     .select({
@@ -389,11 +398,8 @@ const selectPipeline = statement('pipeline', (db, by: 'id' | 'ref' | 'ids') => {
       yaml_errors: pipelines.yaml_errors,
       user: userRefColumns(users),
       started_at: decoded(sql<Date | null>`(select min(s.started_at) ${ofLatest})`, pipelines.created_at),
-      finished_at: decoded(
-        sql<Date | null>`case when ${pipelines.status} in ('success', 'failed', 'canceled', 'skipped')
-        then (select max(s.finished_at) ${ofLatest}) end`,
-        pipelines.created_at,
-      ),
+      finished_at: decoded(sql<Date | null>`case when ${hasFinished} then (select max(s.finished_at) ${ofLatest}) end`, pipelines.created_at),
+      duration: decoded(sql<number | null>`case when ${hasFinished} then (${secondsOfJobs}) end`, Number),
       coverage: decoded(sql<number | null>`(select avg(s.coverage) ${ofLatest})`, Number),
     })
     .from(pipelines)
@@ -416,12 +422,17 @@ export async function getPipeline(ctx: Context, { project }: ProjectSubject, id:
   return found
 }
 
-/** What was given with a pipeline (CI-227). */
-export async function variablesOfPipeline(ctx: Context, { user }: SignedIn, subject: ProjectSubject, id: number) {
-  const pipeline = await getPipeline(ctx, subject, id)
-  const isOwn = pipeline.user?.id === user.id && subject.can('update_build')
-  if (!subject.can('admin_pipeline') && !(isOwn && (await mayRunOn(ctx, subject, pipeline)))) throw forbidden()
-  return pipelineVariablesOf(ctx, id)
+/** What was given with a pipeline; null for those who may not read it (CI-227). */
+export async function findPipelineVariables(ctx: Context, { user }: Caller, subject: ProjectSubject, pipeline: PipelineRecord) {
+  const isOwn = user !== null && pipeline.user?.id === user.id && subject.can('update_build')
+  const may = subject.can('admin_pipeline') || (isOwn && (await mayRunOn(ctx, subject, pipeline)))
+  return may ? pipelineVariablesOf(ctx, pipeline.id) : null
+}
+
+export async function variablesOfPipeline(ctx: Context, caller: Caller, subject: ProjectSubject, id: number) {
+  const found = await findPipelineVariables(ctx, caller, subject, await getPipeline(ctx, subject, id))
+  if (!found) throw forbidden()
+  return found
 }
 
 /** The newest pipeline of a ref, by default the default branch (PL-9). */

@@ -18,7 +18,7 @@ export const numberText = (value: number) => Math.round(value).toLocaleString('e
 export const Facts = ({ facts }: { facts: (readonly [name: string, value: ComponentChildren])[] }) => (
   <dl class="facts">
     {facts
-      .filter(([, value]) => value !== null && value !== undefined && value !== '')
+      .filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
       .map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { commitStatuses, pipelines, projects } from '../../../src/db/schema/index.js'
@@ -227,7 +227,7 @@ describe('GET /projects/:id/pipelines', () => {
 })
 
 describe('GET /projects/:id/pipelines/:pipeline_id', () => {
-  it('all fields; start, end, duration and coverage come from the latest statuses (PL-9)', async () => {
+  it('all fields; start, end, duration and coverage come from the latest statuses (PL-9, CI-334)', async () => {
     const project = await aBuilt()
     const { pipeline_id: id } = (await say(project, { state: 'running', name: 'a', coverage: 50 }).expect(201)).body
     const { body: running } = await get(project, `/pipelines/${id}`).expect(200)
@@ -248,10 +248,14 @@ describe('GET /projects/:id/pipelines/:pipeline_id', () => {
     const { id: other } = (await say(project, { state: 'success', name: 'b', coverage: 75.5 }).expect(201)).body
     await t.ctx.db.write
       .update(commitStatuses)
-      .set({ finished_at: new Date(Date.parse(running.started_at) + 12_600) })
+      .set({ started_at: new Date(Date.parse(running.started_at) + 5_000), finished_at: new Date(Date.parse(running.started_at) + 12_600) })
       .where(eq(commitStatuses.id, other))
+    await t.ctx.db.write
+      .update(commitStatuses)
+      .set({ finished_at: new Date(Date.parse(running.started_at) + 2_000) })
+      .where(and(eq(commitStatuses.pipeline_id, id), eq(commitStatuses.name, 'a')))
     const { body } = await get(project, `/pipelines/${id}`).expect(200)
-    expect(body).toMatchObject({ status: 'success', started_at: running.started_at, duration: 13, coverage: '62.75' })
+    expect(body).toMatchObject({ status: 'success', started_at: running.started_at, duration: 10, coverage: '62.75' })
     expect(body.detailed_status).toEqual({ icon: 'status_success', text: 'passed', label: 'passed', group: 'success', has_details: true })
     expect(Date.parse(body.finished_at)).toBe(Date.parse(running.started_at) + 12_600)
   })

@@ -59,9 +59,22 @@ async function statusesOf({ ctx }: PayloadData, pipeline: RowImage): Promise<Row
 
 const millis = (value: unknown) => (typeof value === 'string' ? [new Date(value).getTime()] : [])
 
+/** Seconds in which any of these ran: of times that overlap each counts once (CI-334). */
+function secondsOf(statuses: RowImage[]): number | null {
+  const periods = statuses.flatMap((status) =>
+    millis(status['started_at']).flatMap((from) => millis(status['finished_at']).map((to) => ({ from, to }))),
+  )
+  if (periods.length === 0) return null
+  let [total, until] = [0, 0]
+  for (const { from, to } of periods.sort((a, b) => a.from - b.from)) {
+    total += Math.max(0, to - Math.max(from, until))
+    until = Math.max(until, to)
+  }
+  return Math.round(total / 1000)
+}
+
 function attributes(pipeline: RowImage, statuses: RowImage[]) {
   const ended = FINISHED.has(String(pipeline['status'])) ? statuses.flatMap((status) => millis(status['finished_at'])) : []
-  const started = statuses.flatMap((status) => millis(status['started_at']))
   const stages = [...new Set([...statuses].sort((a, b) => Number(a['stage_index']) - Number(b['stage_index'])).map(({ stage }) => stage))]
   const finish = ended.length > 0 ? Math.max(...ended) : null
   return {
@@ -77,7 +90,7 @@ function attributes(pipeline: RowImage, statuses: RowImage[]) {
     stages: stages.length > 0 ? stages : [STAGE],
     created_at: stamp(pipeline['created_at']),
     finished_at: finish === null ? null : stamp(new Date(finish).toISOString()),
-    duration: finish === null || started.length === 0 ? null : Math.round((finish - Math.min(...started)) / 1000),
+    duration: finish === null ? null : secondsOf(statuses),
   }
 }
 

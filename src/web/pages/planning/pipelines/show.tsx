@@ -6,9 +6,10 @@ import { retryPipeline } from '../../../../services/ci/builds/actions.js'
 import { closedEnvironments } from '../../../../services/ci/environments/protected.js'
 import { type BuildFacts, type JobRecord, listPipelineJobs } from '../../../../services/ci/jobs.js'
 import { type PipelineRequest, requestsOfPipelines } from '../../../../services/ci/merge-requests/of-pipelines.js'
-import { cancelPipeline, getPipeline, type PipelineRecord } from '../../../../services/ci/pipelines.js'
+import { cancelPipeline, findPipelineVariables, getPipeline, type PipelineRecord } from '../../../../services/ci/pipelines.js'
 import { mayRunOn } from '../../../../services/ci/target.js'
 import { RequestLink } from '../../../components/ci/pipeline-rows.js'
+import { spanText } from '../../../components/ci/span.js'
 import { Facts } from '../../../components/facts.js'
 import { PipelineBadge, PipelineIcon, shortId } from '../../../components/files/code.js'
 import { ActionButton } from '../../../components/form.js'
@@ -26,6 +27,8 @@ import { ciAddress, durationText, JobActions } from './shared.js'
 
 /** Jobs that the page of a pipeline shows. */
 const SHOWN_JOBS = 500
+/** Characters of the value of a variable that it shows. */
+const SHOWN_VALUE = 1_000
 
 interface Stage {
   index: number
@@ -141,9 +144,11 @@ interface PipelineProps {
   /** The merge request that it is for. */
   request: PipelineRequest | undefined
   downstream: Map<number, LinkedPipeline>
+  /** What it was made with, for those who may read that. */
+  variables: { key: string; value: string | null }[]
 }
 
-function Pipeline({ view, subject, pipeline, jobs, total, mayRun, closed, upstream, request, downstream }: PipelineProps) {
+function Pipeline({ view, subject, pipeline, jobs, total, mayRun, closed, upstream, request, downstream, variables }: PipelineProps) {
   const { id, status } = pipeline
   const links = projectLinks(view, fullPathOf(subject.project))
   const at = ciAddress(subject, `pipelines/${id}`)
@@ -198,10 +203,16 @@ function Pipeline({ view, subject, pipeline, jobs, total, mayRun, closed, upstre
           ],
           [t('For'), pipeline.user && <PersonLink view={view} user={pipeline.user} />],
           [t('Created'), <Time key="created" at={pipeline.created_at} />],
-          [t('Duration'), durationText(pipeline.started_at, pipeline.finished_at)],
+          [t('Duration'), pipeline.duration === null ? null : spanText(pipeline.duration)],
           [t('Coverage'), pipeline.coverage === null ? null : `${Math.round(pipeline.coverage * 100) / 100} %`],
         ]}
       />
+      {variables.length > 0 && (
+        <details>
+          <summary>{t('Variables')}</summary>
+          <Facts facts={variables.map(({ key, value }) => [key, value === null ? t('cannot be decrypted') : value.slice(0, SHOWN_VALUE)])} />
+        </details>
+      )}
       {jobs.length === 0 ? (
         <p class="empty">{t('This pipeline has no jobs.')}</p>
       ) : (
@@ -248,10 +259,11 @@ export const pipelinePage = page({
       requestsOfPipelines(ctx, caller, [input.pipeline_id]),
     ])
     const bridges = items.flatMap(({ status, build }) => (build?.isBridge ? [status.id] : []))
-    const [downstream, mayRun, closed] = await Promise.all([
+    const [downstream, mayRun, closed, variables] = await Promise.all([
       downstreamOf(ctx, caller, bridges),
       mayRunOn(ctx, subject, pipeline),
       closedEnvironments(ctx, subject, caller),
+      findPipelineVariables(ctx, caller, subject, pipeline),
     ])
     return {
       title: `${t('Pipeline #{id}', { id: pipeline.id })} · ${fullPathOf(subject.project)}`,
@@ -268,6 +280,7 @@ export const pipelinePage = page({
             upstream={upstream}
             request={requests.get(pipeline.id)}
             downstream={downstream}
+            variables={variables ?? []}
           />
         </ProjectLayout>
       ),
