@@ -24,6 +24,7 @@ import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { refs } from './parts/refs.mjs'
+import { rendering } from './parts/rendering.mjs'
 import { reviews } from './parts/reviews.mjs'
 import { search } from './parts/search.mjs'
 import { signIn } from './parts/sign-in.mjs'
@@ -57,6 +58,7 @@ const PARTS = {
   'sign-in': signIn,
   reviews,
   'code-pages': codePages,
+  rendering,
   wire,
   refs,
   backend,
