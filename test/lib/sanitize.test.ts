@@ -121,6 +121,11 @@ describe('HTML of people (MD-1)', () => {
     expect(beyond(sanitize(attack))).toEqual([])
   })
 
+  it('halves of characters are none in addresses', () => {
+    for (const text of ['[[a\ud800]]', '[a](b\udfff)', '<a href="a\ud800">b</a>', '![\udc00](\ud800)', '# \ud800'])
+      expect(renderMarkdown(text, { isWiki: true }).isWellFormed()).toBe(true)
+  })
+
   it.each(FORMULAS)('%s becomes nothing beyond the list, nor beyond that of MathML (MD-22)', (formula) => {
     for (const text of [
       formula,

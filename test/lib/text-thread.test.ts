@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, it, onTestFinished } from 'vitest'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { runAsHolder } from '../../src/lib/async/holder.js'
 import { type TextLimits, type TextResult, TextThread } from '../../src/lib/text/text-thread.js'
 
@@ -106,4 +106,14 @@ it('a thread that starts again is healthy', async () => {
   open({}, program(`if (existsSync(${mark})) parentPort.postMessage({ thread: 0 }); else process.exit(writeFileSync(${mark}, ''))`))
   expect([await html('a'), thread.isHealthy]).toEqual([null, false])
   expect([await html('a'), thread.isHealthy]).toEqual(['1', true])
+})
+
+it('gets ready before a text comes, and ends without one', async () => {
+  open({ idle: 50 })
+  thread.prepare()
+  thread.prepare()
+  // the thread counts its texts: what is ready has none yet
+  expect(await html('a')).toBe('1')
+  expect(await html('b')).toBe('2')
+  await vi.waitFor(async () => expect(await html(`after ${performance.now()}`)).toBe('1'), { interval: 200, timeout: 10_000 })
 })

@@ -42,6 +42,7 @@ import swift from 'highlight.js/lib/languages/swift'
 import typescript from 'highlight.js/lib/languages/typescript'
 import xml from 'highlight.js/lib/languages/xml'
 import yaml from 'highlight.js/lib/languages/yaml'
+import { LineEmitter } from './line-emitter.js'
 
 const LANGUAGES = {
   bash,
@@ -90,8 +91,7 @@ const LANGUAGES = {
 }
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language)
 
-/** Of a source with many lines in deep marks, each of which is opened and closed on each line. */
-const MAX_HTML = 8_388_608
+hljs.configure({ __emitter: LineEmitter })
 
 /**
  * The lines of a source as HTML, with classes only: a mark that spans several lines is closed and opened again at each
@@ -101,19 +101,5 @@ const MAX_HTML = 8_388_608
 export function highlightLines(source: string, language: string): string[] | null {
   if (!hljs.getLanguage(language)) return null
   const { value } = hljs.highlight(source, { language, ignoreIllegals: true })
-  const open: string[] = []
-  const lines: string[] = []
-  let left = MAX_HTML
-  for (const line of value.split('\n')) {
-    const before = open.join('')
-    for (const [tag] of line.matchAll(/<span class="[^"]*">|<\/span>/g)) {
-      if (tag === '</span>') open.pop()
-      else open.push(tag)
-    }
-    const whole = before + line + '</span>'.repeat(open.length)
-    left -= whole.length
-    if (left < 0) return null
-    lines.push(whole)
-  }
-  return lines
+  return value.length > LineEmitter.MAX_HTML ? null : value.split('\n')
 }

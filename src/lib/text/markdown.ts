@@ -90,7 +90,9 @@ export interface RenderOptions {
 export const markdownToHtml = (text: string): string => (text.length <= MAX_RENDERED_LENGTH ? renderMarkdown(text) : asIs(text))
 
 /** Like `markdownToHtml`, for long texts too: for a thread of its own (MD-1 to MD-4). */
-export function renderMarkdown(text: string, { linksIn, isWiki = false, mathOf }: RenderOptions = {}): string {
+export function renderMarkdown(given: string, { linksIn, isWiki = false, mathOf }: RenderOptions = {}): string {
+  // an address has no half of a character
+  const text = given.toWellFormed()
   if (text.length > MAX_LENGTH || hasMoreLines(text, MAX_LINES)) return asIs(text)
   const env: RenderEnv = {
     linksIn,

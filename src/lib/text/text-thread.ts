@@ -27,6 +27,8 @@ export interface TextLimits {
   /** How long a text may wait for the thread. */
   wait: number
   load?: number
+  /** How long the thread stays without work. */
+  idle?: number
 }
 
 /** `done`: rendered; `ended`: it took too much; `late`: the cores were busy; `refused`: too many waited, or too long. */
@@ -88,6 +90,16 @@ export class TextThread<Task extends object> {
     return rendering
   }
 
+  /** Starts the thread, for a text that is about to come. */
+  prepare(): void {
+    if (this.#thread || this.#isClosed) return
+    // a text that comes says why there is none
+    this.#started().then(
+      ({ worker }) => this.#endWhenIdle(worker),
+      () => undefined,
+    )
+  }
+
   /** Whether a text was ended for what it took, and is not begun again. */
   tookTooMuch = (key: string): boolean => this.#tooMuch.has(key)
 
@@ -142,8 +154,8 @@ export class TextThread<Task extends object> {
   }
 
   async #render(task: Task): Promise<Outcome> {
-    clearTimeout(this.#idle)
     const { worker, cpuTime } = await this.#started()
+    clearTimeout(this.#idle)
     const { budget } = this.limits
     const [from, began] = [cpuTime(), performance.now()]
     let timer: NodeJS.Timeout | undefined
@@ -164,8 +176,13 @@ export class TextThread<Task extends object> {
     clearTimeout(timer)
     worker.removeAllListeners('message').off('exit', onExit)
     if (typeof outcome === 'string') await this.#end(worker)
-    else this.#idle = setTimeout(() => void this.#end(worker), IDLE_TIMEOUT_MS).unref()
+    else this.#endWhenIdle(worker)
     return outcome
+  }
+
+  #endWhenIdle(worker: Worker): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => void this.#end(worker), this.limits.idle ?? IDLE_TIMEOUT_MS).unref()
   }
 
   #started(): Promise<RunningThread> {

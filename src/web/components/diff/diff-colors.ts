@@ -103,6 +103,7 @@ export async function colorsOf(
 async function markedLines({ highlighter }: Context['cpu'], { path, text }: Side, budget: ColorBudget): Promise<string[] | null | undefined> {
   const left = budget.until - performance.now()
   if (left <= 0 || budget.characters <= 0) return undefined
+  highlighter.prepare()
   // a repository that does not answer leaves a page its diff
   const source = await text().catch(() => undefined)
   if (typeof source !== 'string') return source
