@@ -51,6 +51,12 @@ describe('highlighted lines', () => {
     for (const line of lines) expect(line).not.toMatch(/<span[^>]*><\/span>/)
   })
 
+  it.each(Object.entries(SOURCES))('of %s are the same where only some are wanted', (language, source) => {
+    const all = highlightLines(source, language) ?? []
+    for (let line = 1; line <= all.length; line++)
+      expect(highlightLines(source, language, new Set([line]))).toEqual(all.map((html, i) => (i === line - 1 ? html : '')))
+  })
+
   it('are none where they would be too long', () => {
     expect(highlightLines('{"a":1}\n'.repeat(60_000), 'json')).toBeNull()
   })

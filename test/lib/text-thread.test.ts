@@ -108,6 +108,15 @@ it('a thread that starts again is healthy', async () => {
   expect([await html('a'), thread.isHealthy]).toEqual(['1', true])
 })
 
+it('what took too much is not begun again for another task about the same text (SEC-276)', async () => {
+  open()
+  expect(await thread.html('some lines', { text: 'spin' }, 'text')).toBeNull()
+  expect(await thread.html('other lines', { text: 'spin' }, 'text')).toBeNull()
+  expect(results).toEqual(['ended'])
+  expect(thread.tookTooMuch('text')).toBe(true)
+  expect(await thread.html('other lines', { text: 'a' }, 'another')).toBe('1')
+})
+
 it('gets ready before a text comes, and ends without one', async () => {
   open({ idle: 50 })
   thread.prepare()

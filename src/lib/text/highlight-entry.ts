@@ -3,4 +3,4 @@ import type { HighlightTask } from './highlighter.js'
 import { startTextThread } from './start-text-thread.js'
 
 /** The thread of `Highlighter`. */
-startTextThread(({ source, language }: HighlightTask) => highlightLines(source, language)?.join('\n') ?? '')
+startTextThread(({ source, language, wanted }: HighlightTask) => highlightLines(source, language, wanted)?.join('\n') ?? '')

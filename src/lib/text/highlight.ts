@@ -96,10 +96,11 @@ hljs.configure({ __emitter: LineEmitter })
 /**
  * The lines of a source as HTML, with classes only: a mark that spans several lines is closed and opened again at each
  * end of a line. `language` is a name, an alias or the ending of a file; null if it is none of those known
- * here, or if there would be too much of it.
+ * here, or if there would be too much of it. With the numbers of `wanted` lines all others are empty.
  */
-export function highlightLines(source: string, language: string): string[] | null {
+export function highlightLines(source: string, language: string, wanted: ReadonlySet<number> | null = null): string[] | null {
   if (!hljs.getLanguage(language)) return null
+  LineEmitter.wanted = wanted
   const { value } = hljs.highlight(source, { language, ignoreIllegals: true })
   return value.length > LineEmitter.MAX_HTML ? null : value.split('\n')
 }

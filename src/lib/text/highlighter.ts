@@ -13,6 +13,8 @@ const LIMITS = { budget: 600, wait: 3_000, idle: 120_000 }
 export interface HighlightTask {
   source: string
   language: string
+  /** The numbers of the lines that are needed; null: all. */
+  wanted: ReadonlySet<number> | null
 }
 
 /** Marks the syntax of programs, in a thread of its own (SEC-276). */
@@ -32,12 +34,16 @@ export class Highlighter {
     return (await this.marks(source, language)) ?? null
   }
 
-  /** The same, but undefined where there are no marks now, for want of a turn, and may be some later. */
-  async marks(source: string, language: string): Promise<string[] | null | undefined> {
+  /**
+   * The same for the lines of these numbers, the others are empty; undefined where there are no marks now, for want of a
+   * turn, and may be some later. The source is parsed whole.
+   */
+  async marks(source: string, language: string, wanted: ReadonlySet<number> | null = null): Promise<string[] | null | undefined> {
     if (source.length > MAX_SOURCE || hasLongLine(source)) return null
-    const key = createHash('sha256').update(`${language}\n`).update(source).digest('base64')
-    const html = await this.#thread.html(key, { source, language })
-    if (html === null) return this.#thread.tookTooMuch(key) ? null : undefined
+    const of = createHash('sha256').update(`${language}\n`).update(source).digest('base64')
+    const key = wanted ? `${of} ${createHash('sha256').update(Uint32Array.from(wanted)).digest('base64')}` : of
+    const html = await this.#thread.html(key, { source, language, wanted }, of)
+    if (html === null) return this.#thread.tookTooMuch(of) ? null : undefined
     return html === '' ? null : html.split('\n')
   }
 

@@ -14,9 +14,22 @@ export class LineEmitter implements Emitter {
   readonly #scopes: string[] = []
   readonly #written: string[] = []
   #length = 0
+  /** The numbers of the lines that are written; null: all of them. */
+  readonly #wanted: ReadonlySet<number> | null
+  #line = 1
+  #isWanted: boolean
+
+  /** The lines that the next emitter writes alone; those of parts in other languages, which follow it, write all of theirs. */
+  static wanted: ReadonlySet<number> | null = null
 
   /** Beyond that many characters nothing is written. */
   static readonly MAX_HTML = 8_388_608
+
+  constructor() {
+    this.#wanted = LineEmitter.wanted
+    LineEmitter.wanted = null
+    this.#isWanted = this.#wanted?.has(1) ?? true
+  }
 
   addText(text: string): void {
     let from = 0
@@ -65,11 +78,11 @@ export class LineEmitter implements Emitter {
   }
 
   #add(text: string): void {
-    this.#write(SPECIAL.test(text) ? escapeHtml(text) : text)
+    if (this.#isWanted) this.#write(SPECIAL.test(text) ? escapeHtml(text) : text)
   }
 
   #write(html: string): void {
-    if (this.#length > LineEmitter.MAX_HTML) return
+    if (!this.#isWanted || this.#length > LineEmitter.MAX_HTML) return
     const scopes = this.#scopes
     const written = this.#written
     let same = 0
@@ -95,6 +108,8 @@ export class LineEmitter implements Emitter {
     this.#close(0)
     this.#parts.push('\n')
     this.#length++
+    this.#line++
+    if (this.#wanted) this.#isWanted = this.#wanted.has(this.#line)
   }
 }
 

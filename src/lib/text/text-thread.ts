@@ -75,17 +75,18 @@ export class TextThread<Task extends object> {
 
   /**
    * The HTML of a task, whose key says what it is made of; null if it takes too much, or there is no turn for it in time.
-   * It is made once for all who ask for it within a short time.
+   * It is made once for all who ask for it within a short time. A text that took too much is remembered by the key of
+   * `text`, where several tasks are about one.
    */
-  async html(key: string, task: Task): Promise<string | null> {
-    const kept = this.#find(key)
+  async html(key: string, task: Task, text = key): Promise<string | null> {
+    const kept = this.#find(key, text)
     if (kept !== undefined) return kept
     // everybody waits for their own turn: the text of one who has many waiting may be long in coming
     const holder = currentHolder()
     const own = `${holder} ${key}`
     const known = this.#rendering.get(own)
     if (known) return known
-    const rendering = this.#inTurn(key, task, holder).finally(() => this.#rendering.delete(own))
+    const rendering = this.#inTurn({ key, text }, task, holder).finally(() => this.#rendering.delete(own))
     this.#rendering.set(own, rendering)
     return rendering
   }
@@ -101,7 +102,7 @@ export class TextThread<Task extends object> {
   }
 
   /** Whether a text was ended for what it took, and is not begun again. */
-  tookTooMuch = (key: string): boolean => this.#tooMuch.has(key)
+  tookTooMuch = (text: string): boolean => this.#tooMuch.has(text)
 
   /** Whether the thread can be used (VE-3). One that could not be started is tried again. */
   get isHealthy(): boolean {
@@ -118,23 +119,23 @@ export class TextThread<Task extends object> {
     await (await this.#thread?.catch(() => undefined))?.worker.terminate()
   }
 
-  #find(key: string): string | null | undefined {
-    return this.#tooMuch.get(key) ? null : this.#kept.get(key)
+  #find(key: string, text: string): string | null | undefined {
+    return this.#tooMuch.get(text) ? null : this.#kept.get(key)
   }
 
-  async #inTurn(key: string, task: Task, holder: string | undefined): Promise<string | null> {
+  async #inTurn({ key, text }: { key: string; text: string }, task: Task, holder: string | undefined): Promise<string | null> {
     let [leave, rest] = [() => {}, 0]
     try {
       if (holder !== undefined) leave = await this.#callers.acquire({ holder: { key: holder, running: 1, waiting: MAX_WAITING_OF_CALLER } })
       const release = await this.#turns.acquire({})
       try {
-        const found = this.#find(key)
+        const found = this.#find(key, text)
         if (found !== undefined) return found
         const began = performance.now()
         const outcome = await this.#render(task)
         this.onResult(typeof outcome === 'string' ? outcome : 'done')
         if (outcome === 'ended') {
-          this.#tooMuch.set(key, true)
+          this.#tooMuch.set(text, true)
           rest = REST * (performance.now() - began)
         }
         if (typeof outcome === 'string') return null

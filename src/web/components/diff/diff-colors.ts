@@ -81,16 +81,10 @@ export async function colorsOf(
   const kept = caches.diffColors.get(key)
   if (kept) return { colors: kept, isFinal: true }
   const lines = await cpu.slices.run(linesOf)
-  const marked = (side: Side | null, isNeeded: boolean) => (side && isNeeded ? markedLines(cpu, side, budget) : null)
+  const marked = (side: Side | null, wanted: ReadonlySet<number>) => (side && wanted.size > 0 ? markedLines(cpu, side, wanted, budget) : null)
   const [before, after] = await Promise.all([
-    marked(
-      old,
-      lines.some((line) => line.new === null && line.old !== null),
-    ),
-    marked(
-      now,
-      lines.some((line) => line.new !== null),
-    ),
+    marked(old, new Set(lines.flatMap((line) => (line.new === null && line.old !== null ? [line.old] : [])))),
+    marked(now, new Set(lines.flatMap((line) => line.new ?? []))),
   ])
   const colors = await cpu.slices.steps(() => taken(lines, before ?? null, after ?? null))
   const isFinal = before !== undefined && after !== undefined
@@ -99,8 +93,13 @@ export async function colorsOf(
   return { colors, isFinal }
 }
 
-/** The lines of a side with the marks of the highlighter; null if there are none, undefined if there are none in time. */
-async function markedLines({ highlighter }: Context['cpu'], { path, text }: Side, budget: ColorBudget): Promise<string[] | null | undefined> {
+/** The wanted lines of a side with the marks of the highlighter; null if there are none, undefined if there are none in time. */
+async function markedLines(
+  { highlighter }: Context['cpu'],
+  { path, text }: Side,
+  wanted: ReadonlySet<number>,
+  budget: ColorBudget,
+): Promise<string[] | null | undefined> {
   const left = budget.until - performance.now()
   if (left <= 0 || budget.characters <= 0) return undefined
   highlighter.prepare()
@@ -110,7 +109,7 @@ async function markedLines({ highlighter }: Context['cpu'], { path, text }: Side
   budget.characters -= source.length
   const inTime = new AbortController()
   const late = setTimeout(left, undefined, { signal: inTime.signal }).catch(() => undefined)
-  const lines = await Promise.race([highlighter.marks(source, languageOf(path)), late])
+  const lines = await Promise.race([highlighter.marks(source, languageOf(path), wanted), late])
   inTime.abort()
   return lines
 }
