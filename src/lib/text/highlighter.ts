@@ -4,11 +4,8 @@ import { type TextResult, TextThread } from './text-thread.js'
 /** Larger sources, and those with a longer line, are shown without marks. */
 export const MAX_SOURCE = 512 * 1024
 const MAX_LINE = 2_000
-/**
- * Milliseconds: 512 KiB of usual sources take 150 to 500. A page does not wait long for colours. A new thread takes four
- * times as long for its first sources, so it stays for who reads a change and opens the next one.
- */
-const LIMITS = { budget: 600, wait: 3_000, idle: 120_000 }
+/** Milliseconds: 512 KiB of usual sources take 150 to 500. A page does not wait long for colours. */
+const LIMITS = { budget: 600, wait: 3_000 }
 
 export interface HighlightTask {
   source: string

@@ -11,8 +11,11 @@ const MAX_KEPT_CHARACTERS = 2_000_000
 const MAX_REMEMBERED = 20_000
 /** Texts that may wait, in all and of one caller. */
 const [MAX_WAITING, MAX_WAITING_OF_CALLER] = [256, 64]
-/** How long the thread stays without work, and how long it may take to load or to end, in milliseconds. */
-const IDLE_TIMEOUT_MS = 10_000
+/**
+ * How long the thread stays without work, and how long it may take to load or to end, in milliseconds. A new one takes
+ * four times as long for its first texts, so it stays for who reads one and opens the next.
+ */
+const IDLE_TIMEOUT_MS = 120_000
 const LOAD_TIMEOUT_MS = 30_000
 const END_TIMEOUT_MS = 10_000
 /** A text has its budget in time of the processor; where the cores are busy, so many times as long by the clock. */
