@@ -120,8 +120,15 @@ interface PartProps {
   choices: Choices
 }
 
+interface PeopleProps extends PartProps {
+  /** The attribute. */
+  name: string
+  legend: string
+  people: readonly UserRefRecord[]
+}
+
 /** People of the project: who has the role now stands first, then the reader. */
-export function PeopleFields({ view, fields: f, choices, legend, people }: PartProps & { legend: string; people: readonly UserRefRecord[] }) {
+export function PeopleFields({ view, fields: f, choices, name, legend, people }: PeopleProps) {
   const mine = view.viewer?.id
   const members = choices.members
     .filter(({ id }) => !people.some((each) => each.id === id))
@@ -145,7 +152,7 @@ export function PeopleFields({ view, fields: f, choices, legend, people }: PartP
         </div>
       </fieldset>
       {choices.members.length >= MAX_CHOICES && (
-        <Field {...f.other_usernames} within={legend.toLowerCase()} label={t('Other users')} hint={t('Usernames, with spaces between.')} />
+        <Field {...f.other_usernames} within={name} label={t('Other users')} hint={t('Usernames, with spaces between.')} />
       )}
     </>
   )

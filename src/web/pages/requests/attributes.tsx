@@ -33,10 +33,20 @@ export function Attributes({ view, subject, record, labels, choices, ...reviewin
   const none = <span class="dim">{t('none')}</span>
   return (
     <>
-      <SidePart {...part} name="reviewer" title={t('Reviewers')} fields={of && <PeopleFields {...of} legend={t('Reviewers')} people={reviewers} />}>
+      <SidePart
+        {...part}
+        name="reviewer"
+        title={t('Reviewers')}
+        fields={of && <PeopleFields {...of} name="reviewer" legend={t('Reviewers')} people={reviewers} />}
+      >
         <Reviewers view={view} {...reviewing} at={choices && at} />
       </SidePart>
-      <SidePart {...part} name="assignee" title={t('Assignees')} fields={of && <PeopleFields {...of} legend={t('Assignees')} people={assignees} />}>
+      <SidePart
+        {...part}
+        name="assignee"
+        title={t('Assignees')}
+        fields={of && <PeopleFields {...of} name="assignee" legend={t('Assignees')} people={assignees} />}
+      >
         <PersonLines view={view} people={assignees} />
       </SidePart>
       <SidePart {...part} name="labels" title={t('Labels')} fields={of && <LabelsFields {...of} names={record.labels} />}>

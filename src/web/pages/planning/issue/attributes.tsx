@@ -47,7 +47,7 @@ export function Attributes({ view, subject, record, choices, mayUpdate }: Attrib
         {...managed}
         name="assignee"
         title={t('Assignees')}
-        fields={of && <PeopleFields {...of} legend={t('Assignees')} people={assignees} />}
+        fields={of && <PeopleFields {...of} name="assignee" legend={t('Assignees')} people={assignees} />}
       >
         <PersonLines view={view} people={assignees} />
       </SidePart>
