@@ -1,8 +1,9 @@
+import { load } from 'cheerio'
 import { describe, expect, it } from 'vitest'
 import { inLanguage, languageOf, plural, said, t } from '../../src/web/language/language.js'
 import { testApp } from '../support/app.js'
 import { TestBrowser } from '../support/browser.js'
-import { aProject, aUser } from '../support/factories.js'
+import { aCommit, aProject, aUser } from '../support/factories.js'
 
 const service = testApp()
 
@@ -91,6 +92,23 @@ describe('pages in a language', () => {
     expect(made.$('.flash').text()).toBe('Issue erstellt.')
     // what people wrote is no text of a page
     expect(made.$('h1').text()).toContain('Open')
+  })
+
+  it('have changes in it that a reader of another one has seen before (WB-801)', async () => {
+    const { url, ctx } = service
+    const project = await aProject(ctx, { creator: await aUser(ctx), visibility: 'public' })
+    const sha = await aCommit(ctx, project, { 'a.ts': 'one\n', 'b.ts': 'two\n' })
+    const words = {
+      de: ['2 Dateien geändert', 'Datei ansehen'],
+      fr: ['2 fichiers modifiés', 'Voir le fichier'],
+      en: ['2 files changed', 'View file'],
+    }
+    for (const language of ['de', 'fr', 'en', 'de'] as const) {
+      const answer = await fetch(`${url}/${project.fullPath}/-/commit/${sha}`, { headers: { accept: 'text/html', 'accept-language': language } })
+      const text = load(await answer.text()).text()
+      for (const [each, texts] of Object.entries(words))
+        expect([language, each, texts.filter((word) => text.includes(word))]).toEqual([language, each, each === language ? texts : []])
+    }
   })
 
   it('are each in their own, at the same time (WB-801)', async () => {

@@ -4,7 +4,7 @@ import { renderToString } from 'preact-render-to-string'
 import type { Context } from '../../../context.js'
 import type { FileDiff, Oid } from '../../../git/types.js'
 import type { Steps } from '../../../lib/async/slices.js'
-import { t } from '../../language/language.js'
+import { currentLanguage, t } from '../../language/language.js'
 import { Phrase } from '../../language/phrase.js'
 import type { PageView } from '../../page.js'
 import { RenderedPart, renderInParts } from '../../page-part.js'
@@ -102,7 +102,7 @@ export function shownFiles(view: PageView, files: FileDiff[], only: string | und
 export async function diffFiles(ctx: Context, props: DiffProps, key: unknown[] | null = null): Promise<VNode> {
   const colorBudget = aColorBudget()
   if (!key) return tablesOf(ctx, props, colorBudget)
-  const name = keyOf(key)
+  const name = shownKeyOf(key)
   let kept = ctx.caches.changes.get(name)
   if (!kept) {
     kept = await renderInParts(ctx.cpu.slices, await tablesOf(ctx, props, colorBudget))
@@ -131,7 +131,8 @@ async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: 
   const isPlain = isLeft || (review?.isPlain(given) ?? true)
   const [before = null, after = null] = blobs[given.new_path] ?? []
   const sides = [file.old_path, before, after]
-  const key = isPlain && keyOf([file.new_path, file.diff, ...(isLeft ? [] : [...sides, parallel, ignoreSpace, form]), ...(hits ? [[...hits]] : [])])
+  const key =
+    isPlain && shownKeyOf([file.new_path, file.diff, ...(isLeft ? [] : [...sides, parallel, ignoreSpace, form]), ...(hits ? [[...hits]] : [])])
   const kept = key ? ctx.caches.diffTables.get(key) : undefined
   if (kept) {
     colorBudget.rows -= kept.rows.length
@@ -171,6 +172,9 @@ async function tableOf(ctx: Context, props: DiffProps, given: FileDiff, budget: 
 
 /** What everything that makes something is kept by. */
 export const keyOf = (parts: unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64')
+
+/** The same of what has texts of pages, which each language has its own of. */
+export const shownKeyOf = (parts: unknown[]) => keyOf([currentLanguage(), ...parts])
 
 interface Options {
   parallel: boolean

@@ -7,7 +7,7 @@ import { repositoryOf } from '../../../services/repository/repositories.js'
 import { countsOf, type DiffTable, haveHidden, type Line, linesOf, UnifiedRows } from './diff.js'
 import { aColorBudget, type ColorBudget, colorsOf, type Side, textOfBlob } from './diff-colors.js'
 import { aBudget, changedWords } from './diff-marks.js'
-import { inSteps, keyOf, weightOf } from './diff-tables.js'
+import { inSteps, shownKeyOf, weightOf } from './diff-tables.js'
 
 type Project = NoteableSubject['project']
 type Note = NoteRecord['note']
@@ -18,7 +18,7 @@ export async function excerptRows(ctx: Context, project: Project, { excerpt, pos
   const { base_sha = null, head_sha = null, old_path = '', new_path = '' } = position ?? {}
   const repository = repositoryOf(ctx, project)
   const given = {
-    key: keyOf([project.id, excerpt, base_sha, head_sha, old_path, new_path]),
+    key: shownKeyOf([project.id, excerpt, base_sha, head_sha, old_path, new_path]),
     lines: () => linesOf(excerpt).filter(({ kind }) => kind !== 'hunk'),
     old: sideAt(repository, base_sha, old_path),
     now: sideAt(repository, head_sha, new_path),
@@ -38,7 +38,7 @@ export async function suggestionTable(
   const isApplied = suggestion.applied_at !== null
   const { head_sha = null, new_path = '', new_line = null } = position ?? {}
   const from = Math.max(0, (new_line ?? 1) - 1 - lines_above)
-  const key = keyOf([subject.project.id, content, lines_above, lines_below, head_sha, new_path, new_line, isApplied])
+  const key = shownKeyOf([subject.project.id, content, lines_above, lines_below, head_sha, new_path, new_line, isApplied])
   const kept = ctx.caches.diffTables.get(key)
   if (kept) return kept
   const before = await linesAt(ctx, subject, { position }, suggestion)
@@ -69,7 +69,7 @@ export async function editTable(
 ): Promise<DiffTable | null> {
   const diff = await repository.diffTexts(Buffer.from(before.text), Buffer.from(after.text))
   if (diff === null || diff.split('\n', MAX_LINES + 1).length > MAX_LINES) return null
-  const key = keyOf([before.path, after.path, diff, before.text, after.text])
+  const key = shownKeyOf([before.path, after.path, diff, before.text, after.text])
   const side = ({ path, text }: typeof before): Side => ({ path, text: async () => text.replaceAll('\r\n', '\n') })
   return keptTable(ctx, { key, lines: () => linesOf(diff), old: side(before), now: side(after) }, aColorBudget())
 }

@@ -78,7 +78,7 @@ function Job({ view, subject, job, build, mayRun, log }: JobProps) {
           [t('Runner'), runnerText(build)],
           [t('Coverage'), status.coverage === null ? null : `${status.coverage} %`],
           [t('Failure'), status.failure_reason && said(status.failure_reason.replaceAll('_', ' '))],
-          [t('May fail'), status.allow_failure ? 'yes' : null],
+          [t('May fail'), status.allow_failure ? t('yes') : null],
           [t('Begins'), status.status === 'scheduled' && build.scheduled_at ? <Time at={build.scheduled_at} /> : null],
           [t('By'), <PersonLink key="by" view={view} user={status.author} />],
           [
