@@ -42,6 +42,7 @@ const ATTACKS = [
   '<details open ontoggle=alert(1)><summary>x</summary></details>',
   '<a href="#x" target=_blank ping=//x>x</a>',
   '<picture><source srcset="javascript:alert(1), data:image/svg+xml,<svg/onload=alert(1)> 2x" onerror=alert(1) media="x"><script>"><img src=x onerror=alert(1)></picture>',
+  '<picture><source srcset="mailto:a@b"><img src="mailto:a@b"></picture>',
   '<source srcset="a b c d" sizes=x style=x><video><source src=x onerror=alert(1)></video>',
   '<math><semantics><annotation-xml encoding="text/html"><img src=x onerror=alert(1)></annotation-xml></semantics></math>',
   '<math><mi href="javascript:alert(1)" xlink:href="javascript:alert(1)" style="position:fixed" class=header>x</mi><mtext><script>alert(1)</script></mtext></math>',

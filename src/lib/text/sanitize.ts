@@ -118,6 +118,7 @@ export const sanitize = (html: string): string =>
     allowedTags: TAGS,
     allowedAttributes: ATTRIBUTES,
     allowedSchemes: ['http', 'https', 'mailto'],
+    allowedSchemesByTag: { img: ['http', 'https'], source: ['http', 'https'] },
     allowedSchemesAppliedToAttributes: ['href', 'src', 'srcset', 'cite'],
     allowProtocolRelative: true,
     nonTextTags: ['script', 'style', 'textarea', 'option', 'noscript', 'template', 'iframe', 'title', 'xmp', 'noembed', 'noframes'],
