@@ -80,7 +80,7 @@ async function seeded(bench) {
       project,
       what: `a change of ${2 * CHANGED} lines in colour, against the same without`,
       ways: [0, 1].map((way) => heads.filter((_, i) => i % 2 === way).map((sha) => `${at}/commit/${sha}`)),
-      bars: { 'the first of the process': 8, 'after a pause': 4, 'never shown before': 4, again: 1.5 },
+      bars: { 'the first of the process': 4, 'after a pause': 4, 'never shown before': 4, again: 1.5 },
     },
     texts: {
       what: 'a README of 30 KB with HTML and 40 pictures, against the same text',
