@@ -54,6 +54,7 @@ import { notes } from './notes/notes.js'
 import { suggestions } from './notes/suggestions.js'
 import { notificationSettings } from './notification-settings/index.js'
 import { packages } from './packages/index.js'
+import { packageProtection } from './packages/protection.js'
 import { deployed } from './pipelines/environments.js'
 import { freezePeriods } from './pipelines/freeze-periods.js'
 import { pipelines } from './pipelines/index.js'
@@ -138,7 +139,7 @@ const subjects: Section[] = [
   { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
   { name: 'Topics', description: 'What projects are about; administrators change them.', endpoints: topics },
-  { name: 'Packages', description: 'What package managers have published to projects; docs/packages.md says how they do so.', endpoints: packages },
+  { name: 'Packages', description: 'What package managers have published to projects; docs/packages.md says how they do so.', endpoints: [...packages, ...packageProtection] },
   {
     name: 'Container registry',
     description: 'Repositories of container images; docs/packages.md says how images are pushed and pulled.',

@@ -1,3 +1,3 @@
 /** The formats that packages are published in (PK-1). */
-export const PACKAGE_TYPES = ['generic', 'npm', 'pypi', 'maven'] as const
+export const PACKAGE_TYPES = ['generic', 'npm', 'pypi', 'maven', 'nuget'] as const
 export type PackageType = (typeof PACKAGE_TYPES)[number]

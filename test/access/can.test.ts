@@ -82,6 +82,7 @@ const FROM: [ProjectAbility, number][] = [
   ['destroy_image', 30],
   ['read_fetches', 30],
   ['destroy_package', 40],
+  ['admin_package', 40],
   ['destroy_image_repository', 40],
   ['comment_on_commit', 20],
   ['fork', 20],

@@ -53,6 +53,11 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  403  403  403  403  in   in   in',
     public: '401  403  403  403  403  403  in   in   in',
   },
+  'signed in, project: admin_package': {
+    private: '401  404  404  403  403  403  in   in   in',
+    internal: '401  404  403  403  403  403  in   in   in',
+    public: '401  403  403  403  403  403  in   in   in',
+  },
   'signed in, project: destroy_image_repository': {
     private: '401  404  404  403  403  403  in   in   in',
     internal: '401  404  403  403  403  403  in   in   in',

@@ -53,6 +53,7 @@ const FROZEN = {
   '0046_protected_environments': 'e8860663fa5830d804cf902fba572655abf2b61c125b8c94818fbd77e8d6a44d',
   '0047_container_expiration': '9c8629002fc6ead51a60f115238b2b632114b965a06273041172a07c28c717c2',
   '0048_preferred_language': '162fba74ec7be771cb2f25f5acf09dc104e5f3a32d62d5e439d5fe27d7abd1cb',
+  '0049_package_protection': 'b6b2ce5307009de6a56849aee34eed36bbb05a0a01bda8e9e4e735aab0f82ae3',
 }
 
 describe('migrations', () => {

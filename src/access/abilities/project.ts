@@ -94,6 +94,8 @@ export const PROJECT_ROLES = {
     // the token of programs that ask for flags
     'manage_feature_flag_client',
     'destroy_package',
+    // the rules that protect packages
+    'admin_package',
     // with all images in it
     'destroy_image_repository',
     'manage_hooks',
@@ -140,7 +142,7 @@ const JOB_WRITES = ['cancel_pipeline', 'create_pipeline', 'update_build', 'delet
 
 const FLAG_WRITES = ['manage_feature_flag', 'manage_feature_flag_client'] as const
 
-const PACKAGE_WRITES = ['create_package', 'destroy_package'] as const
+const PACKAGE_WRITES = ['create_package', 'destroy_package', 'admin_package'] as const
 
 const IMAGE_WRITES = ['create_image', 'destroy_image', 'destroy_image_repository'] as const
 

@@ -195,6 +195,7 @@ export const ARCHIVED: Record<string, ArchivedTable> = {
     isLater: true,
   },
   freeze_periods: { isLater: true },
+  package_protection_rules: { isLater: true },
   protected_environments: { isLater: true },
   // groups are elsewhere; an environment to which nobody may deploy is one that administrators deploy to
   deploy_access_levels: {

@@ -103,6 +103,8 @@ export const packages = pgTable(
     index('packages_type_name_idx').on(t.type, t.name),
     // names of Python packages that mean the same (PK-30)
     index('packages_pypi_name_idx').on(sql`lower(regexp_replace(${t.name}, '[-_.]+', '-', 'g'))`, t.project_id).where(sql`${t.type} = 'pypi'`),
+    // and of NuGet (PK-82)
+    index('packages_nuget_name_idx').on(sql`lower(${t.name})`, t.project_id).where(sql`${t.type} = 'nuget'`),
     index('packages_creator_id_idx').on(t.creator_id),
     index('packages_pipeline_id_idx').on(t.pipeline_id),
   ],

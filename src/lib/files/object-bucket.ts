@@ -7,7 +7,16 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { FairQueue } from '../async/fair-queue.js'
 import { Unavailable } from '../unavailable.js'
 import { syncDirectory, writeNewFile } from './durable.js'
-import { type Digest, isObjectId, type ObjectStore, type ReceivedObject, type StagedObject, WrongObject, writeHashed } from './object-store.js'
+import {
+  type Digest,
+  type Inspect,
+  isObjectId,
+  type ObjectStore,
+  type ReceivedObject,
+  type StagedObject,
+  WrongObject,
+  writeHashed,
+} from './object-store.js'
 
 /** A bucket of an S3-compatible store. */
 export interface BucketSetting {
@@ -80,7 +89,7 @@ export async function objectBucket(setting: BucketSetting, incoming: string, own
   const location = (oid: string) => ({ Bucket: setting.bucket, Key: keyOf(store, oid) })
   return {
     stage: (body, oid, limit) => stage(store, body, oid, limit),
-    receive: (body, limit, digests) => receive(store, body, limit, digests),
+    receive: (body, limit, digests, inspect) => receive(store, body, limit, digests, inspect),
     async get(oid, range) {
       const Range = range && `bytes=${range.start}-${range.end}`
       const found = await nullIfMissing(client.send(new s3.GetObjectCommand({ ...location(oid), ...(Range && { Range }) })))
@@ -202,11 +211,12 @@ async function stage(store: Bucket, body: Readable, oid: string, limit: number):
 }
 
 /** Collects a body in a local file first, because its key is its digest. */
-async function receive(store: Bucket, body: Readable, limit: number, digests: readonly Digest[]): Promise<ReceivedObject> {
+async function receive(store: Bucket, body: Readable, limit: number, digests: readonly Digest[], inspect?: Inspect): Promise<ReceivedObject> {
   await mkdir(store.incoming, { recursive: true, mode: 0o700 })
   const spool = join(store.incoming, randomBytes(16).toString('hex'))
   try {
     const written = await writeHashed(body, spool, { limit, digests, flush: false })
+    await inspect?.(spool)
     return { ...(await stage(store, createReadStream(spool, { highWaterMark: 1 << 18 }), written.oid, limit)), ...written }
   } finally {
     await rm(spool, { force: true })

@@ -13,8 +13,11 @@ export interface ObjectStore {
    * if the bytes are not those of `oid` or more than `limit`. The body is never destroyed.
    */
   stage(body: Readable, oid: string, limit: number): Promise<StagedObject>
-  /** Like `stage`, for a body whose id is not known yet; also makes its other digests, in hex. */
-  receive(body: Readable, limit: number, digests: readonly Digest[]): Promise<ReceivedObject>
+  /**
+   * Like `stage`, for a body whose id is not known yet; also makes its other digests, in hex. `inspect` reads the whole
+   * object in a local file, which is there no longer than that; what it throws refuses the object.
+   */
+  receive(body: Readable, limit: number, digests: readonly Digest[], inspect?: Inspect): Promise<ReceivedObject>
   /** The content, or the inclusive range from `start` to `end`; null if there is no such object. */
   get(oid: string, range?: { start: number; end: number }): Promise<Readable | null>
   /** The size in bytes; null if there is no such object. */
@@ -43,6 +46,7 @@ export interface StagedObject {
 }
 
 export type Digest = 'md5' | 'sha1' | 'sha512'
+export type Inspect = (file: string) => Promise<void>
 
 export interface ReceivedObject extends StagedObject {
   oid: string
@@ -73,12 +77,13 @@ export function objectFolder(root: string): ObjectStore {
     if (!isObjectId(oid)) throw new Error('no object id')
     return join(root, oid.slice(0, 2), oid.slice(2, 4), oid.slice(4))
   }
-  const receive: ObjectStore['receive'] = async (body, limit, digests) => {
+  const receive: ObjectStore['receive'] = async (body, limit, digests, inspect) => {
     await mkdir(incoming, { recursive: true, mode: 0o700 })
     const temporary = join(incoming, randomBytes(16).toString('hex'))
     const discard = () => rm(temporary, { force: true })
     try {
       const written = await writeHashed(body, temporary, { limit, digests, flush: true })
+      await inspect?.(temporary)
       let committed = false
       return {
         ...written,

@@ -6,6 +6,7 @@ import * as generic from './generic.js'
 import * as go from './go.js'
 import * as maven from './maven.js'
 import * as npm from './npm.js'
+import * as nuget from './nuget.js'
 import * as pypi from './pypi.js'
 
 type Handler = (call: PackageCall) => Promise<unknown>
@@ -43,6 +44,23 @@ export async function packageStreams(app: FastifyInstance, { ctx, minimumRate }:
   }
 
   route('GET', '/projects/:id/packages/go/*', go.proxy)
+
+  const NUGET = '/projects/:id/packages/nuget'
+  route('PUT', NUGET, nuget.publish)
+  route('DELETE', `${NUGET}/:package_name/:package_version`, nuget.remove)
+  route('GET', `${NUGET}/download/:package_name/:package_version/:file_name`, nuget.download)
+  // clients add the ending to what they are told
+  for (const end of ['', '.json']) {
+    route('GET', `${NUGET}/download/:package_name/index${end}`, nuget.numbers)
+    for (const base of [NUGET, '/groups/:id/-/packages/nuget']) {
+      route('GET', `${base}/index${end}`, nuget.index)
+      route('GET', `${base}/metadata/:package_name/index${end}`, nuget.metadata)
+    }
+  }
+  for (const base of [NUGET, '/groups/:id/-/packages/nuget']) {
+    route('GET', `${base}/metadata/:package_name/:package_version`, nuget.version)
+    route('GET', `${base}/query`, nuget.search)
+  }
 
   route('PUT', '/projects/:id/packages/maven/*', maven.publish)
   for (const base of ['/projects/:id/packages/maven', '/groups/:id/-/packages/maven', '/packages/maven']) route('GET', `${base}/*`, maven.download)

@@ -50,6 +50,7 @@ export type AuditAction =
   | `instance_feature_${'set' | 'removed'}`
   | `topic_${'created' | 'updated' | 'deleted' | 'merged'}`
   | `freeze_period_${'created' | 'updated' | 'deleted'}`
+  | `package_protection_rule_${'created' | 'updated' | 'deleted'}`
   | `badge_${'added' | 'updated' | 'removed'}`
   | `${'package' | 'package_file' | 'container_repository' | 'container_tag'}_deleted`
   | 'job_token_scope_changed'

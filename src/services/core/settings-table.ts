@@ -238,6 +238,7 @@ export const SETTINGS = {
   generic_packages_size_limit: count(5_120, { least: 0 }, 'maximum size in MiB of one file of a generic package; 0: unlimited'),
   maven_packages_size_limit: count(3_072, { least: 0 }, 'maximum size in MiB of one file of a Maven package; 0: unlimited'),
   npm_packages_size_limit: count(500, { least: 0 }, 'maximum size in MiB of an npm package; 0: unlimited'),
+  nuget_packages_size_limit: count(500, { least: 0 }, 'maximum size in MiB of a NuGet package; 0: unlimited'),
   pypi_packages_size_limit: count(3_072, { least: 0 }, 'maximum size in MiB of one file of a Python package; 0: unlimited'),
   project_packages_size_limit: count(0, { least: 0 }, 'maximum total size in MiB of the packages of one project; 0: unlimited'),
   lfs_object_size_limit: count(5_120, { least: 0 }, 'maximum size in MiB of one object of Git LFS; 0: unlimited'),

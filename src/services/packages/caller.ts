@@ -55,7 +55,9 @@ function credentialOf(headers: IncomingHttpHeaders): Given | null {
     if (value) return { value, kinds: [kind] }
   }
   const authorization = header(headers.authorization)
-  if (!authorization) return null
+  // `nuget push` may send any text as a key beside its credentials
+  const key = header(headers['x-nuget-apikey'])
+  if (!authorization) return key ? { value: key, kinds: ['token', 'deploy', 'job'] } : null
   const bearer = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (bearer) return { value: bearer, kinds: ['token', 'deploy', 'job'] }
   const basic = /^Basic +([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1]

@@ -4,17 +4,19 @@ import { z } from 'zod'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, containerBlobs, packageFiles, packages, projects } from '../../db/schema/index.js'
 import { Failure, notFound, refused } from '../../failures.js'
 import { defineJob } from '../../jobs/kinds.js'
-import { type Digest, type ReceivedObject, WrongObject } from '../../lib/files/object-store.js'
+import { type Digest, type Inspect, type ReceivedObject, WrongObject } from '../../lib/files/object-store.js'
 import { unnamedObjects } from '../../lib/files/unnamed-objects.js'
 import { storableJson } from '../../lib/storable.js'
 import type { PackageType } from '../../rules/package-types.js'
 import { lockName } from '../core/lock-name.js'
 import { readSettings } from '../core/settings.js'
 import type { PackageCaller } from './caller.js'
+import { checkProtected } from './protection.js'
 
 export type PackageFile = typeof packageFiles.$inferSelect
 
@@ -33,9 +35,15 @@ export const sizeLimit = async (ctx: Context, type: PackageType): Promise<number
 export const tooBig = (what: string) => new Failure('too_large', { message: `413 Request Entity Too Large - ${what}` })
 
 /** Receives the bytes of a file that is not there yet; the caller discards it at the end. Throws 413 beyond the limit of its format. */
-export async function receiveFile(ctx: Context, type: PackageType, body: Readable, digests: readonly Digest[] = []): Promise<ReceivedObject> {
+export async function receiveFile(
+  ctx: Context,
+  type: PackageType,
+  body: Readable,
+  digests: readonly Digest[] = [],
+  inspect?: Inspect,
+): Promise<ReceivedObject> {
   const limit = await sizeLimit(ctx, type)
-  return ctx.packages.receive(body, limit, digests).catch((error: unknown) => {
+  return ctx.packages.receive(body, limit, digests, inspect).catch((error: unknown) => {
     throw error instanceof WrongObject ? tooBig(`a file of this format may have ${limit / MEBIBYTE} MiB`) : error
   })
 }
@@ -55,10 +63,12 @@ export const isName = (text: string): boolean => /^[\w.+~@-]{1,255}$/.test(text)
 export async function ensurePackage(
   ctx: Context,
   tx: Transaction,
-  { project }: ProjectSubject,
+  subject: ProjectSubject,
   who: PackageCaller,
   { type, name, version, status, metadata }: NewPackage,
 ): Promise<{ id: number; isNew: boolean }> {
+  await checkProtected(tx, subject, 'push', { type, name })
+  const { project } = subject
   const now = ctx.now()
   const pipeline = who.job
     ? sql`(select s.pipeline_id from ${commitStatuses} s where s.id = ${who.job.id} and s.project_id = ${project.id})`
@@ -79,6 +89,18 @@ export async function ensurePackage(
     .values({ ...values, pipeline_id: pipeline, ...(status && { status }), ...(metadata && { metadata: storableJson(metadata) }) })
     .returning({ id: packages.id })
   return { ...onlyRow(made), isNew: true }
+}
+
+/** The most bytes of the descriptions of all versions of a package together, which clients are sent at once. */
+const MAX_DESCRIPTIONS = 20 * MEBIBYTE
+
+/** Throws 400 if the descriptions of the versions of a package have become too much (PK-20, PK-83). */
+export async function checkDescriptions(tx: Transaction, { project }: ProjectSubject, type: PackageType, name: string): Promise<void> {
+  const [sum] = await tx
+    .select({ bytes: decoded(sql<number>`coalesce(sum(length(${packages.metadata}::text)), 0)`, Number) })
+    .from(packages)
+    .where(and(eq(packages.project_id, project.id), eq(packages.type, type), eq(packages.name, name)))
+  if ((sum?.bytes ?? 0) > MAX_DESCRIPTIONS) throw refused(`The descriptions of all versions may have ${MAX_DESCRIPTIONS / MEBIBYTE} MiB`)
 }
 
 /** The most bytes of the packages of a project, and as many of its images (PK-7, OCI-8). */

@@ -9,6 +9,7 @@ import { audit } from '../core/audit.js'
 import { lockName } from '../core/lock-name.js'
 import { missingPackage } from './caller.js'
 import { fileOf, type NpmDocument, putTags, revisionOf } from './npm.js'
+import { checkProtected } from './protection.js'
 
 interface Version {
   id: number
@@ -18,11 +19,13 @@ interface Version {
 /** Runs work on the versions of a package, the oldest first, while none is added; 409 if they are others than those of the revision. */
 async function withVersions(
   ctx: Context,
-  { project }: ProjectSubject,
+  subject: ProjectSubject,
   { name, revision }: { name: string; revision: string },
   work: (tx: Transaction, versions: Version[]) => Promise<void>,
 ): Promise<void> {
+  const { project } = subject
   await ctx.db.transaction(async (tx) => {
+    await checkProtected(tx, subject, 'delete', { type: 'npm', name })
     await lockName(tx, `package ${project.id} npm ${name}`)
     const versions = await tx
       .select({ id: packages.id, version: packages.version })

@@ -10,12 +10,11 @@ import { Failure, invalidInput, refused } from '../../failures.js'
 import type { ReceivedObject } from '../../lib/files/object-store.js'
 import { storable } from '../../lib/storable.js'
 import { missingPackage, type PackageAbility, type PackageCaller, packageProject } from './caller.js'
-import { addFile, ensurePackage, findFile, type PackageFile } from './files.js'
+import { addFile, checkDescriptions, ensurePackage, findFile, type PackageFile } from './files.js'
+import { checkProtected } from './protection.js'
 
 /** The most bytes of what is kept of the description of a version, and tags of a package (PK-20). */
 const MAX_METADATA = 100 * 1_024
-/** The most bytes of the descriptions of all versions together, which clients are sent at once. */
-const MAX_DESCRIPTIONS = 20 * 1_048_576
 const MAX_TAGS = 200
 
 const NAME = /^(?:@[\w.~-]{1,100}\/)?[\w.+~-]{1,200}$/
@@ -79,19 +78,10 @@ export async function publishNpm(
     if (await isTaken(tx, subject, name)) throw alreadyThere()
     const { id, isNew } = await ensurePackage(ctx, tx, subject, who, { type: 'npm', name, version, metadata })
     if (!isNew) throw alreadyThere()
-    if ((await descriptionSize(tx, subject, name)) > MAX_DESCRIPTIONS)
-      throw refused(`The descriptions of all versions may have ${MAX_DESCRIPTIONS / 1_048_576} MiB`)
+    await checkDescriptions(tx, subject, 'npm', name)
     for (const [tag, tagged] of Object.entries(document['dist-tags'])) if (tagged === version) await setTag(tx, subject, { name, tag, id })
     return id
   })
-}
-
-async function descriptionSize(tx: Transaction, { project }: ProjectSubject, name: string): Promise<number> {
-  const [sum] = await tx
-    .select({ bytes: decoded(sql<number>`coalesce(sum(length(${packages.metadata}::text)), 0)`, Number) })
-    .from(packages)
-    .where(and(eq(packages.project_id, project.id), eq(packages.type, 'npm'), eq(packages.name, name)))
-  return sum?.bytes ?? 0
 }
 
 /** Whether another project of the namespace that the scope names has this package, so that there would be two at one address (PK-21). */
@@ -144,7 +134,9 @@ export async function putTags(
 export const revisionOf = (versions: { id: number }[]): string => `${versions.length}-${versions.at(-1)?.id ?? 0}`
 
 /** Sets or clears the warning that clients show for versions, as `npm deprecate` does. */
-export async function deprecateNpm(ctx: Context, { project }: ProjectSubject, name: string, document: NpmDocument): Promise<void> {
+export async function deprecateNpm(ctx: Context, subject: ProjectSubject, name: string, document: NpmDocument): Promise<void> {
+  const { project } = subject
+  await checkProtected(ctx.db.write, subject, 'push', { type: 'npm', name })
   const given = Object.entries(document.versions).flatMap(([version, { deprecated }]) =>
     typeof deprecated === 'string' ? [{ version, deprecated: storable(deprecated.slice(0, 1_024)) }] : [],
   )
@@ -230,6 +222,7 @@ export async function npmTags(ctx: Context, { project }: ProjectSubject, name: s
 export async function tagNpm(ctx: Context, subject: ProjectSubject, { name, tag, version }: { name: string; tag: string; version: string }) {
   checkTag(tag)
   await ctx.db.transaction(async (tx) => {
+    await checkProtected(tx, subject, 'push', { type: 'npm', name })
     const of = and(eq(packages.project_id, subject.project.id), eq(packages.type, 'npm'), eq(packages.name, name), eq(packages.version, version))
     const [found] = await tx.select({ id: packages.id }).from(packages).where(of).for('key share')
     if (!found) throw missingPackage()
@@ -238,7 +231,9 @@ export async function tagNpm(ctx: Context, subject: ProjectSubject, { name, tag,
 }
 
 /** Removes a tag; 404 if there is none (PK-22). */
-export async function untagNpm(ctx: Context, { project }: ProjectSubject, { name, tag }: { name: string; tag: string }): Promise<void> {
+export async function untagNpm(ctx: Context, subject: ProjectSubject, { name, tag }: { name: string; tag: string }): Promise<void> {
+  const { project } = subject
+  await checkProtected(ctx.db.write, subject, 'push', { type: 'npm', name })
   const deleted = await ctx.db.write
     .delete(packageTags)
     .where(and(eq(packageTags.project_id, project.id), eq(packageTags.package_name, name), eq(packageTags.name, tag)))

@@ -16,6 +16,7 @@ import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { type UserRefRecord, userRefColumns } from '../identity/user-ref.js'
 import { missingPackage, type ReachShape, reachOf, reachValues, readableBy } from './caller.js'
 import type { PackageFile } from './files.js'
+import { checkProtected } from './protection.js'
 
 /** The types that the original has: lists may be asked for those that are not here, and are empty. */
 export const LISTED_TYPES = [
@@ -254,6 +255,7 @@ export async function deletePackage(ctx: Context, subject: ProjectSubject, id: n
       .where(and(eq(packages.project_id, subject.project.id), eq(packages.id, id)))
       .returning({ type: packages.type, name: packages.name, version: packages.version })
     if (!deleted) throw missingPackage()
+    await checkProtected(tx, subject, 'delete', deleted)
     await audit(ctx, tx, { action: 'package_deleted', target: target(subject), changes: deleted })
   })
 }
@@ -261,6 +263,12 @@ export async function deletePackage(ctx: Context, subject: ProjectSubject, id: n
 /** Deletes one file of a version, which stays (PK-15). */
 export async function deletePackageFile(ctx: Context, subject: ProjectSubject, id: number, fileId: number): Promise<void> {
   await ctx.db.transaction(async (tx) => {
+    const [of] = await tx
+      .select({ type: packages.type, name: packages.name })
+      .from(packages)
+      .where(and(eq(packages.project_id, subject.project.id), eq(packages.id, id)))
+    if (!of) throw notFound()
+    await checkProtected(tx, subject, 'delete', of)
     const [deleted] = await tx
       .delete(packageFiles)
       .where(and(eq(packageFiles.project_id, subject.project.id), eq(packageFiles.package_id, id), eq(packageFiles.id, fileId)))

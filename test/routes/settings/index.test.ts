@@ -137,6 +137,7 @@ const DEFAULTS: [string, unknown][] = [
   ['generic_packages_size_limit', 5120],
   ['maven_packages_size_limit', 3072],
   ['npm_packages_size_limit', 500],
+  ['nuget_packages_size_limit', 500],
   ['pypi_packages_size_limit', 3072],
   ['project_packages_size_limit', 0],
   ['lfs_object_size_limit', 5120],

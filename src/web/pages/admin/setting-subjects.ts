@@ -78,6 +78,7 @@ export const subjects = (): Record<string, Subject> => ({
       'generic_packages_size_limit',
       'maven_packages_size_limit',
       'npm_packages_size_limit',
+      'nuget_packages_size_limit',
       'pypi_packages_size_limit',
       'project_packages_size_limit',
       'lfs_pointer_check_enabled',

@@ -14,9 +14,13 @@ export function publishing(links: Pick<Links, 'api'>, project: number): Commands
     [t('Any file'), [`curl --header "PRIVATE-TOKEN: $TOKEN" --upload-file app.zip ${api}/generic/app/1.0.0/app.zip`]],
     ['npm', [`npm config set ${quoted(`${hostOf(api)}/npm/:_authToken`)} "$TOKEN"`, `npm publish --registry ${api}/npm/`]],
     [t('Python'), [`twine upload --repository-url ${api}/pypi -u __token__ -p "$TOKEN" dist/*`]],
+    ['NuGet', [nugetSource(api), 'dotnet nuget push app.1.0.0.nupkg --source roost']],
     [t('Maven'), [`mvn deploy -DaltDeploymentRepository=roost::default::${api}/maven`]],
   ]
 }
+
+const nugetSource = (api: string) =>
+  `dotnet nuget add source ${api}/nuget/index.json --name roost --username token --password "$TOKEN" --store-password-in-clear-text`
 
 /** How one version is installed (PK-60). */
 export function installing(links: Pick<Links, 'api'>, { type, name, version, project }: PackageRecord, file: string | undefined): Commands {
@@ -32,6 +36,8 @@ export function installing(links: Pick<Links, 'api'>, { type, name, version, pro
     }
     case 'pypi':
       return [[t('Install'), [`pip install ${name}==${version} --index-url ${api.replace(/^(https?:\/\/)/, '$1__token__:$TOKEN@')}/pypi/simple`]]]
+    case 'nuget':
+      return [[t('Install'), [nugetSource(api), `dotnet add package ${name} --version ${version} --source roost`]]]
     case 'maven': {
       const slash = name.lastIndexOf('/')
       const coordinates = `${name.slice(0, Math.max(slash, 0)).replaceAll('/', '.')}:${name.slice(slash + 1)}:${version}`

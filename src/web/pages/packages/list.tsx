@@ -29,7 +29,7 @@ const filterOf = ({ type, search, page }: Input) => ({
   per_page: PER_PAGE,
 })
 
-export const FORMATS = { generic: 'Generic', npm: 'npm', pypi: 'Python', maven: 'Maven' } as const
+export const FORMATS = { generic: 'Generic', npm: 'npm', pypi: 'Python', maven: 'Maven', nuget: 'NuGet' } as const
 
 const Kinds = ({ action, type, search }: Input & { action: string }) => (
   <nav class="group" aria-label={t('Format')}>

@@ -56,7 +56,7 @@ export const packagePage = page({
               [t('Description'), text(metadata['description']) ?? text(metadata['summary'])],
               [t('Deprecated'), text(metadata['deprecated'])],
               [t('Python'), text(metadata['requires_python'])],
-              [t('License'), text(metadata['license'])],
+              [t('License'), text(metadata['license']) ?? text(metadata['licenseExpression'])],
               [t('Published'), <Time key="published" at={found.created_at} />],
               [t('By'), creator && <PersonLink view={view} user={creator} />],
               [t('Pipeline'), pipeline && <a href={links.page(`pipelines/${pipeline.id}`)}>#{pipeline.id}</a>],
