@@ -5,7 +5,7 @@ import { type NugetVersion, nugetVersion } from '../../rules/nuget-version.js'
 
 /** The most entries of an archive, and bytes of its description, which is parsed at once (PK-83). */
 const MAX_ENTRIES = 20_000
-const MAX_NUSPEC = 256 * 1_024
+const MAX_NUSPEC = 128 * 1_024
 /** The most bytes of what is kept of a description. */
 const MAX_KEPT = 64 * 1_024
 const MAX_TEXT = 4_000
