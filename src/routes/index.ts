@@ -139,7 +139,11 @@ const subjects: Section[] = [
   { name: 'Job token scope', description: 'Which jobs may use a project with their token.', endpoints: jobTokenScope },
   { name: 'Projects', description: 'Projects with their settings, forks, stars, shares and transfers.', endpoints: projects },
   { name: 'Topics', description: 'What projects are about; administrators change them.', endpoints: topics },
-  { name: 'Packages', description: 'What package managers have published to projects; docs/packages.md says how they do so.', endpoints: [...packages, ...packageProtection] },
+  {
+    name: 'Packages',
+    description: 'What package managers have published to projects; docs/packages.md says how they do so.',
+    endpoints: [...packages, ...packageProtection],
+  },
   {
     name: 'Container registry',
     description: 'Repositories of container images; docs/packages.md says how images are pushed and pulled.',

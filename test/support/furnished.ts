@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
+import { nupkg } from '../routes/packages/nupkg.js'
 import { basic, registryOf } from '../routes/packages/packages.js'
 import type { TestApp } from './app.js'
 import type { TestProject, TestUser } from './factories.js'
@@ -32,6 +33,9 @@ export async function furnish(t: TestApp, project: TestProject, text: string, ke
     .attach('content', Buffer.from(text), `${text}-1.0.tar.gz`)
     .expect(201)
   await send('put', `${at}/maven/org/${text}/app/1.0/${text}-1.0.jar`, keeper).type('application/octet-stream').send(Buffer.from(text)).expect(200)
+  await send('put', `${at}/nuget`, keeper)
+    .attach('package', await nupkg(text, '1.0.0', `<title>${text}</title>`), 'package.nupkg')
+    .expect(201)
   await image({ name: `${project.fullPath.toLowerCase()}/${text}`, tag: text, by: keeper })
   await say('/feature_flags_user_lists', { name: text, user_xids: text })
   await say('/feature_flags', {
@@ -40,6 +44,7 @@ export async function furnish(t: TestApp, project: TestProject, text: string, ke
   })
   await say('/badges', { name: text, link_url: `https://${text}.example`, image_url: `https://${text}.example/i` })
   await say('/freeze_periods', { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1', cron_timezone: 'UTC' })
+  await say('/packages/protection/rules', { package_type: 'npm', package_name_pattern: `@${text}/*`, minimum_access_level_for_push: 'maintainer' })
   await say('/access_tokens', { name: text, scopes: ['api'], expires_at: new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10) })
   await say('/deploy_tokens', { name: text, scopes: ['read_registry'] })
   await say('/environments', { name: text, external_url: `https://${text}.example` })

@@ -79,6 +79,7 @@ async function makeProject(): Promise<TestProject> {
   await t.api('put', `${project.path}/packages/generic/one/1.0/one.txt`, owner).send('one').expect(201)
   await registryOf(t).image({ name: project.fullPath, tag: 'one', by: owner })
   await say('/freeze_periods', { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1' })
+  await say('/packages/protection/rules', { package_type: 'npm', package_name_pattern: 'one*', minimum_access_level_for_push: 'owner' })
   await say('/protected_environments', { name: 'production', deploy_access_levels: [{ access_level: 40 }, { access_level: 30 }] })
   await say('/invitations', { email: 'waiting@example.net', access_level: 10 })
   await say('/triggers', { description: 'one' })
@@ -297,6 +298,7 @@ const typedFor = ({ fullPath }: TestProject, { at }: Form): Record<string, strin
   'allowed[path]': group,
   'mirror[url]': 'https://mirrors.example/b.git',
   'protected_environment[name]': 'staging',
+  'rule[package_name_pattern]': 'two*',
   'period[freeze_start]': '0 23 * * 5',
   'period[freeze_end]': '0 7 * * 1',
   'schedule[cron]': '0 4 * * *',

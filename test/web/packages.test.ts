@@ -82,3 +82,55 @@ it('images are listed by repository and tag, and deleted by those who may (OCI-6
   expect((await maintainer.open(at)).status).toBe(403)
   expect((await new TestBrowser(t.url).open(at)).text).toContain('Sign in')
 })
+
+it('packages are protected by their names in the settings (PK-92)', async () => {
+  const [creator, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
+  const project = await aProject(t.ctx, { creator, developer })
+  const [owner, other] = [new TestBrowser(t.url), new TestBrowser(t.url)]
+  await owner.signIn(creator)
+  await other.signIn(developer)
+  const at = `/${project.fullPath}/-/settings/packages`
+  expect((await other.open(at)).status).toBe(403)
+  const empty = await owner.open(at)
+  expect(empty.text).toContain('No packages are protected.')
+  const rule = { 'rule[package_type]': 'nuget', 'rule[package_name_pattern]': 'Kept.*', 'rule[push_level]': 'owner', 'rule[delete_level]': 'admin' }
+  const made = await owner.submit('Protect', rule)
+  expect(made.text).toContain('The packages are protected.')
+  expect(made.text).toContain('Kept.* NuGetPublished by: Owners · Deleted by: Administrators')
+  const twice = await owner.submit('Protect', rule)
+  expect([twice.status, twice.text]).toEqual([422, expect.stringContaining('has already been taken')])
+  const none = await owner.submit('Protect', { ...rule, 'rule[package_name_pattern]': 'x', 'rule[push_level]': 'role', 'rule[delete_level]': 'role' })
+  expect(none.text).toContain('This requires at least a minimum access level')
+  await owner.open(at)
+  expect((await owner.submit('Delete', {})).text).toContain('No packages are protected.')
+  await t.api('put', project.path, creator).send({ packages_enabled: false }).expect(200)
+  expect((await owner.open(`/${project.fullPath}/edit`)).$('a[href$="/-/settings/packages"]').length).toBe(0)
+})
+
+it('the policy by which tags of images go is set in the settings (OCI-82)', async () => {
+  const [creator, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
+  const project = await aProject(t.ctx, { creator, developer })
+  const [owner, other] = [new TestBrowser(t.url), new TestBrowser(t.url)]
+  await owner.signIn(creator)
+  await other.signIn(developer)
+  const at = `/${project.fullPath}/-/settings/images`
+  expect((await other.open(at)).status).toBe(403)
+  const policy = async () => (await t.api('get', project.path, creator).expect(200)).body.container_expiration_policy
+  const before = await policy()
+  await owner.open(at)
+  await owner.submit('Save changes', {})
+  expect(await policy()).toEqual(before)
+  const given = { 'policy[enabled]': '1', 'policy[cadence]': '7d', 'policy[keep_n]': '5', 'policy[older_than]': 'none', 'policy[name_regex]': 'a.+' }
+  const saved = await owner.submit('Save changes', { ...given, 'policy[name_regex_keep]': 'v.+' })
+  expect(saved.text).toMatch(/Saved\..*They go next/)
+  const set = { enabled: true, cadence: '7d', keep_n: 5, older_than: null, name_regex: 'a.+', name_regex_keep: 'v.+' }
+  expect(await policy()).toEqual({ ...set, next_run_at: expect.any(String) })
+  expect(saved.$('select[name="policy[keep_n]"] option[selected]').text()).toBe('The 5 newest tags')
+  const refused = await owner.submit('Save changes', { 'policy[name_regex]': '(', 'policy[keep_n]': 'none' })
+  expect(refused.text).toContain('not valid RE2 syntax')
+  expect(refused.$('#policy_name_regex').val()).toBe('(')
+  expect((await policy()).name_regex).toBe('a.+')
+  await owner.open(at)
+  await owner.submit('Save changes', { 'policy[enabled]': '', 'policy[keep_n]': 'none', 'policy[name_regex_keep]': '' })
+  expect(await policy()).toEqual({ ...set, enabled: false, keep_n: null, name_regex_keep: null, next_run_at: null })
+})

@@ -39,6 +39,7 @@ export const packageProtection = [
     path: AT,
     summary: 'Protect packages',
     access,
+    answers: [422],
     input: z.object({
       package_name_pattern: documented.filled({ maxLength: 255 }),
       package_type: oneOf(PACKAGE_TYPES),
@@ -61,6 +62,7 @@ export const packageProtection = [
     path: ONE,
     summary: 'Change a rule that protects packages',
     access,
+    answers: [422],
     input: updateOf(
       z.object({
         ...byId,

@@ -1,9 +1,10 @@
 import { parsePeriod } from '../ci/periods.js'
 import { compilePattern } from '../ci/regex.js'
 
-const CADENCES = ['1d', '7d', '14d', '1month', '3month']
-const KEPT = [1, 5, 10, 25, 50, 100]
-const AGES = ['7d', '14d', '30d', '60d', '90d']
+export const CADENCES = ['1d', '7d', '14d', '1month', '3month'] as const
+export const KEPT: readonly number[] = [1, 5, 10, 25, 50, 100]
+export const AGES = ['7d', '14d', '30d', '60d', '90d'] as const
+const isOneOf = (words: readonly string[], given: string) => words.includes(given)
 
 /** Which tags of the images of a project go by themselves, and how often (OCI-81). */
 export interface ExpirationPolicy {
@@ -31,9 +32,9 @@ export function policyFaults({ cadence, keep_n, older_than, name_regex, name_reg
   const add = (name: string, text: string) => {
     faults[`container_expiration_policy.${name}`] = [text]
   }
-  if (cadence !== undefined && !CADENCES.includes(cadence)) add('cadence', 'is not included in the list')
+  if (cadence !== undefined && !isOneOf(CADENCES, cadence)) add('cadence', 'is not included in the list')
   if (keep_n != null && !KEPT.includes(keep_n)) add('keep_n', 'is not included in the list')
-  if (older_than != null && !AGES.includes(older_than)) add('older_than', 'is not included in the list')
+  if (older_than != null && !isOneOf(AGES, older_than)) add('older_than', 'is not included in the list')
   if (name_regex === '') add('name_regex', "can't be blank")
   else if (name_regex !== undefined && !compilePattern(name_regex)) add('name_regex', 'not valid RE2 syntax')
   if (name_regex_keep && !compilePattern(name_regex_keep)) add('name_regex_keep', 'not valid RE2 syntax')

@@ -11,6 +11,7 @@ export const SERVICE_TEXTS = [
   'is too short (minimum is {0} characters)',
   'is too big (should be at most {0} KB)',
   'is not included in the list',
+  'not valid RE2 syntax',
   'is the same as before',
   'is not the path',
   'is not the username',

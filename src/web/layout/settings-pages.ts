@@ -30,6 +30,8 @@ export const projectSettings = ({ can }: ProjectSubject): SideSection[] => [
         ['-/deploy_tokens', t('Deploy tokens'), 'code'],
         ['-/settings/access_tokens', t('Access tokens'), 'key'],
       ),
+      ...pages(can('admin_package'), ['-/settings/packages', t('Packages'), 'package']),
+      ...pages(can('manage_project'), ['-/settings/images', t('Images'), 'package']),
       ...pages(can('manage_mirrors'), ['-/settings/mirrors', t('Mirrors'), 'refresh-cw']),
     ],
   ],

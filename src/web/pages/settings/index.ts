@@ -47,7 +47,9 @@ import {
 } from './project/advanced-forms.js'
 import { featuresForm, featuresPage } from './project/features.js'
 import { avatarRemoval, generalForm, generalPage, settingsPage } from './project/general.js'
+import { imagePolicyForm, imagePolicyPage } from './project/images.js'
 import { mergeRulesForm, mergeRulesPage } from './project/merge-requests.js'
+import { packageRuleForm, packageRuleRemoval, packageRulesPage } from './project/packages.js'
 import { protectedEnvironments } from './protected-environments.js'
 import {
   branchProtection,
@@ -113,6 +115,11 @@ export const settings: readonly (Page | Form)[] = [
   featuresForm,
   mergeRulesPage,
   mergeRulesForm,
+  packageRulesPage,
+  packageRuleForm,
+  packageRuleRemoval,
+  imagePolicyPage,
+  imagePolicyForm,
   advancedPage,
   pathForm,
   transferForm,
