@@ -325,6 +325,7 @@ const READS = {
   'GET /projects/:id/packages/:package_id': '',
   'GET /projects/:id/packages/:package_id/package_files': '',
   'GET /groups/:id/packages': '',
+  'GET /projects/:id/packages/protection/rules': '',
   'GET /projects/:id/registry/repositories': '',
   'GET /projects/:id/registry/repositories/:repository_id/tags': '',
   'GET /projects/:id/registry/repositories/:repository_id/tags/:tag_name': '',
@@ -459,6 +460,12 @@ async function newProtected(k) {
   await k.post('/projects/:id/protected_environments', { name: 'production', ...DEPLOYERS }, project)
   return { ...project, name: 'production' }
 }
+
+async function newPackageRule(k) {
+  const project = await newProject(k)
+  return { ...project, package_protection_rule_id: (await k.post('/projects/:id/packages/protection/rules', packageRule(k), project)).id }
+}
+const packageRule = ({ n }) => ({ package_type: 'npm', package_name_pattern: `name${n}`, minimum_access_level_for_push: 'owner' })
 
 const FREEZE = { freeze_start: '0 23 * * 5', freeze_end: '0 7 * * 1' }
 async function newFreeze(k) {
@@ -1014,6 +1021,12 @@ const WRITES = {
   'POST /projects/:id/protected_environments': async (k) => ({ fill: await newProject(k), body: { name: 'production', ...DEPLOYERS } }),
   'PUT /projects/:id/protected_environments/:name': async (k) => ({ fill: await newProtected(k), body: DEPLOYERS }),
   'DELETE /projects/:id/protected_environments/:name': async (k) => ({ fill: await newProtected(k) }),
+  'POST /projects/:id/packages/protection/rules': async (k) => ({ fill: await newProject(k), body: packageRule(k) }),
+  'PATCH /projects/:id/packages/protection/rules/:package_protection_rule_id': async (k) => ({
+    fill: await newPackageRule(k),
+    body: { minimum_access_level_for_delete: 'admin' },
+  }),
+  'DELETE /projects/:id/packages/protection/rules/:package_protection_rule_id': async (k) => ({ fill: await newPackageRule(k) }),
   'POST /projects/:id/freeze_periods': async (k) => ({ fill: await newProject(k), body: FREEZE }),
   'PUT /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k), body: { freeze_end: '0 8 * * 1' } }),
   'DELETE /projects/:id/freeze_periods/:freeze_period_id': async (k) => ({ fill: await newFreeze(k) }),

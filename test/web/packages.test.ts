@@ -100,7 +100,7 @@ it('packages are protected by their names in the settings (PK-92)', async () => 
   const twice = await owner.submit('Protect', rule)
   expect([twice.status, twice.text]).toEqual([422, expect.stringContaining('has already been taken')])
   const none = await owner.submit('Protect', { ...rule, 'rule[package_name_pattern]': 'x', 'rule[push_level]': 'role', 'rule[delete_level]': 'role' })
-  expect(none.text).toContain('This requires at least a minimum access level')
+  expect(none.text).toContain('This needs a minimum access level for push or for delete')
   await owner.open(at)
   expect((await owner.submit('Delete', {})).text).toContain('No packages are protected.')
   await t.api('put', project.path, creator).send({ packages_enabled: false }).expect(200)
@@ -122,7 +122,7 @@ it('the policy by which tags of images go is set in the settings (OCI-82)', asyn
   expect(await policy()).toEqual(before)
   const given = { 'policy[enabled]': '1', 'policy[cadence]': '7d', 'policy[keep_n]': '5', 'policy[older_than]': 'none', 'policy[name_regex]': 'a.+' }
   const saved = await owner.submit('Save changes', { ...given, 'policy[name_regex_keep]': 'v.+' })
-  expect(saved.text).toMatch(/Saved\..*They go next/)
+  expect(saved.text).toMatch(/Saved\..*Next run:/)
   const set = { enabled: true, cadence: '7d', keep_n: 5, older_than: null, name_regex: 'a.+', name_regex_keep: 'v.+' }
   expect(await policy()).toEqual({ ...set, next_run_at: expect.any(String) })
   expect(saved.$('select[name="policy[keep_n]"] option[selected]').text()).toBe('The 5 newest tags')

@@ -98,7 +98,7 @@ function checked({ package_type, package_name_pattern, ...levels }: ProtectionAt
   const faults: Record<string, string[]> = {}
   const fault = patternFault(package_name_pattern)
   if (fault) faults['package_name_pattern'] = [fault]
-  if (!push && !remove) faults['base'] = ['A rule requires at least a minimum access level for push or a minimum access level for delete']
+  if (!push && !remove) faults['base'] = ['needs a minimum access level for push or for delete']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   return {
     package_type,

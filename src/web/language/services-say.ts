@@ -12,6 +12,7 @@ export const SERVICE_TEXTS = [
   'is too big (should be at most {0} KB)',
   'is not included in the list',
   'not valid RE2 syntax',
+  'needs a minimum access level for push or for delete',
   'is the same as before',
   'is not the path',
   'is not the username',

@@ -63,11 +63,11 @@ export const imagePolicyPage = page({
               link={<a href={projectLinks(view, `${project.namespace.full_path}/${project.path}`).page('container_registry')}>{t('images')}</a>}
               latest={<code>latest</code>}
             />{' '}
-            {next && <Phrase text="They go next {time}." time={<Time at={next} />} />}
+            {next && <Phrase text="Next run: {time}." time={<Time at={next} />} />}
           </p>
           <FormTag view={view} action={addressOf(subject)} method="PUT">
             <FormFaults view={view} />
-            <Checkbox {...f.enabled} label={t('Remove tags by themselves')} checked={policy.enabled} />
+            <Checkbox {...f.enabled} label={t('Remove tags automatically')} checked={policy.enabled} />
             <SelectField {...f.cadence} label={t('How often')} value={policy.cadence} choices={cadences()} />
             <Field
               {...f.name_regex}
