@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { wordOf } from '../../rules/package-protection.js'
 import { PACKAGE_TYPES } from '../../rules/package-types.js'
-import { type PackageProtectionRule as Record, wordOf } from '../../services/packages/protection.js'
+import type { PackageProtectionRule as Record } from '../../services/packages/protection.js'
 
 const level = z.enum(['maintainer', 'owner', 'admin']).nullable()
 

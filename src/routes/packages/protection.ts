@@ -4,15 +4,9 @@ import { PackageProtectionRule, presentPackageProtectionRule } from '../../entit
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, oneOf, opt, paging, rowId, updateOf, where } from '../../http/params.js'
+import { PROTECTION_LEVELS, type ProtectionLevel } from '../../rules/package-protection.js'
 import { PACKAGE_TYPES } from '../../rules/package-types.js'
-import {
-  createProtectionRule,
-  deleteProtectionRule,
-  listProtectionRules,
-  PROTECTION_LEVELS,
-  type ProtectionLevel,
-  updateProtectionRule,
-} from '../../services/packages/protection.js'
+import { createProtectionRule, deleteProtectionRule, listProtectionRules, updateProtectionRule } from '../../services/packages/protection.js'
 
 const access = onProjectSignedIn('admin_package')
 const AT = '/projects/:id/packages/protection/rules'
@@ -23,7 +17,7 @@ const LEVELS: readonly (string | null)[] = [...Object.keys(PROTECTION_LEVELS), '
 const level = () => opt(where(clearable(), (given) => LEVELS.includes(given), 'does not have a valid value', { enum: [...LEVELS] }))
 const levelOf = (given: string | null | undefined) => (given === undefined ? undefined : ((given || null) as ProtectionLevel | null))
 
-/** Rules that protect packages (PK-90 to PK-93). */
+/** Rules that protect packages (PK-90, PK-91). */
 export const packageProtection = [
   endpoint({
     method: 'GET',

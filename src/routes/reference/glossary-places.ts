@@ -346,7 +346,8 @@ export const PLACES: Record<string, string> = {
   _destroy: 'Take the level away.',
   package_protection_rule_id: 'Id of the rule.',
   package_name_pattern: 'The names that are protected, with `*` for any text. Case does not count.',
-  minimum_access_level_for_push: 'Who may publish: `maintainer`, `owner`, or `admin` for administrators; null or empty: whoever may publish packages.',
+  minimum_access_level_for_push:
+    'Who may publish: `maintainer`, `owner`, or `admin` for administrators; null or empty: whoever may publish packages.',
   minimum_access_level_for_delete: 'Who may delete, likewise; null or empty: whoever may delete packages.',
   freeze_period_id: 'Id of the freeze period.',
   freeze_start: 'When it begins, as a line of cron.',

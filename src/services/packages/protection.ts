@@ -1,5 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
-import { effectiveLevel, LEVELS } from '../../access/can.js'
+import { effectiveLevel } from '../../access/can.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -8,6 +8,7 @@ import { onlyRow } from '../../db/only-row.js'
 import { packageProtectionRules } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { Failure, invalidRecord, notFound } from '../../failures.js'
+import { PROTECTION_LEVELS, type ProtectionLevel, wordOf } from '../../rules/package-protection.js'
 import type { PackageType } from '../../rules/package-types.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { createdNow } from '../core/created-now.js'
@@ -16,10 +17,6 @@ import { type Page, type Paging, pageFrom } from '../core/page.js'
 import { matchesPattern } from '../repository/protection.js'
 
 export type PackageProtectionRule = typeof packageProtectionRules.$inferSelect
-
-/** The levels that a rule may ask for, by their words; the last is that of administrators of the service. */
-export const PROTECTION_LEVELS = { maintainer: LEVELS.maintainer, owner: LEVELS.owner, admin: 60 } as const
-export type ProtectionLevel = keyof typeof PROTECTION_LEVELS
 
 export interface ProtectionAttributes {
   package_type: PackageType
@@ -34,11 +31,6 @@ export const MAX_RULES = 100
 const MAX_PATTERN = 255
 const TAKEN = { package_name_pattern: ['has already been taken'] }
 const PATTERN = /^[\w.+~@*/-]+$/
-
-export const wordOf = (level: number | null): ProtectionLevel | null => {
-  const words = Object.keys(PROTECTION_LEVELS) as ProtectionLevel[]
-  return words.find((word) => PROTECTION_LEVELS[word] === level) ?? null
-}
 
 const attributesOf = (rule: PackageProtectionRule): ProtectionAttributes => ({
   package_type: rule.package_type,

@@ -83,7 +83,7 @@ describe('a rule that protects packages', () => {
     expect((await patch({ package_name_pattern: 'one' }).expect(200)).body.package_name_pattern).toBe('one')
   })
 
-  it('keeps whoever has a lower role from publishing in each format (PK-90)', async () => {
+  it('keeps those with a lower role from publishing in each format (PK-90)', async () => {
     const { project, developer, maintainer } = await staffed()
     const machine = await deployToken(project, ['write_package_registry'])
     for (const [type, pattern] of Object.entries({ generic: 'kept*', npm: '@kept/*', pypi: 'Kept_*', maven: 'org/kept/*', nuget: 'Kept.*' }))
@@ -128,7 +128,7 @@ describe('a rule that protects packages', () => {
     await send('delete', tag, maintainer).expect(204)
   })
 
-  it('keeps whoever has a lower role from deleting (PK-90)', async () => {
+  it('keeps those with a lower role from deleting (PK-90)', async () => {
     const { project, maintainer } = await staffed()
     const { creator } = project
     const admin = await aUser(t.ctx, { admin: true })

@@ -5,6 +5,7 @@ import { PACKAGE_TYPES } from '../../../rules/package-types.js'
 import { listGroupPackages, listPackages, type PackageRecord } from '../../../services/packages/packages.js'
 import { Command } from '../../components/command.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { FORMATS } from '../../components/packages/formats.js'
 import { PersonLink } from '../../components/people/person-link.js'
 import { SearchForm } from '../../components/search.js'
 import { Time } from '../../components/time.js'
@@ -28,8 +29,6 @@ const filterOf = ({ type, search, page }: Input) => ({
   page,
   per_page: PER_PAGE,
 })
-
-export const FORMATS = { generic: 'Generic', npm: 'npm', pypi: 'Python', maven: 'Maven', nuget: 'NuGet' } as const
 
 const Kinds = ({ action, type, search }: Input & { action: string }) => (
   <nav class="group" aria-label={t('Format')}>

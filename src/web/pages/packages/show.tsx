@@ -9,6 +9,7 @@ import { Command } from '../../components/command.js'
 import { Facts, sizeText } from '../../components/facts.js'
 import { ActionButton } from '../../components/form.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'
+import { FORMATS } from '../../components/packages/formats.js'
 import { PersonLink } from '../../components/people/person-link.js'
 import { Time } from '../../components/time.js'
 import { t } from '../../language/language.js'
@@ -17,7 +18,6 @@ import { ProjectLayout } from '../../layout/project.js'
 import { homeOfProject, projectLinks } from '../../links.js'
 import { form, page, Redirect } from '../../page.js'
 import { installing } from './commands.js'
-import { FORMATS } from './list.js'
 
 const PER_PAGE = 50
 const reads = onProject('read_package')

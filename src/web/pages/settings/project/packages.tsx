@@ -2,24 +2,18 @@ import { z } from 'zod'
 import { onProjectSignedIn, type ProjectSubject } from '../../../../access/rules.js'
 import * as documented from '../../../../http/documented.js'
 import { oneOf, orDefault, rowId } from '../../../../http/params.js'
+import { type ProtectionLevel, wordOf } from '../../../../rules/package-protection.js'
 import { PACKAGE_TYPES } from '../../../../rules/package-types.js'
-import {
-  createProtectionRule,
-  deleteProtectionRule,
-  listProtectionRules,
-  MAX_RULES,
-  type ProtectionLevel,
-  wordOf,
-} from '../../../../services/packages/protection.js'
+import { createProtectionRule, deleteProtectionRule, listProtectionRules, MAX_RULES } from '../../../../services/packages/protection.js'
 import { ActionButton, Field, FormFaults, FormTag, SelectField, Submit } from '../../../components/form.js'
 import { Badge, Row, Rows } from '../../../components/list.js'
+import { FORMATS } from '../../../components/packages/formats.js'
 import { fieldsOf } from '../../../fields.js'
 import { t } from '../../../language/language.js'
 import { Phrase } from '../../../language/phrase.js'
 import { ProjectSettings } from '../../../layout/manage.js'
 import { homeOfProject } from '../../../links.js'
 import { form, page, Redirect } from '../../../page.js'
-import { FORMATS } from '../../packages/list.js'
 import { titled } from './settings.js'
 
 const at = 'P/-/settings/packages'
