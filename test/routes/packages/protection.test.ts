@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
-import { aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { npmDocument } from '../../support/furnished.js'
 import { nupkg } from './nupkg.js'
 import { basic, registryOf } from './packages.js'
@@ -55,9 +55,10 @@ describe('a rule that protects packages', () => {
     await t.api('delete', at, maintainer).expect(204)
     await t.api('delete', at, maintainer).expect(404)
     await t.api('patch', at, maintainer).send({ package_type: 'npm' }).expect(404)
-    const { body: audited } = await t.api('get', `${project.path}/audit_events`, project.creator)
-    const actions = Array.isArray(audited) ? audited.map(({ action }: { action: string }) => action) : null
-    if (actions) expect(actions.filter((action) => action.startsWith('package_protection'))).toHaveLength(4)
+    const { body: log } = await t.api('get', `/audit_events?entity_type=Project&entity_id=${project.id}`, await anAdmin(t.ctx)).expect(200)
+    const said: string[] = log.map(({ details }: { details: { action: string } }) => details.action)
+    const actions = said.filter((each) => each.startsWith('package_protection'))
+    expect(actions.sort()).toEqual(['created', 'deleted', 'updated', 'updated'].map((each) => `package_protection_rule_${each}`))
   })
 
   it('says what is wrong with it (PK-91)', async () => {
