@@ -139,7 +139,7 @@ export async function bundles() {
       spawner: 'src/git/process/spawner-entry.ts',
       ssh: 'src/transport/ssh/worker.ts',
       markdown: 'src/services/markdown/entry.ts',
-      highlight: 'src/lib/text/highlight-entry.ts',
+      highlight: 'src/lib/text/highlight/entry.ts',
       ci: 'src/services/ci/compiler-entry.ts',
     },
     format: 'esm',

@@ -1,7 +1,7 @@
 import type { Language } from 'highlight.js'
 import hljs from 'highlight.js/lib/core'
 import { describe, expect, it } from 'vitest'
-import { highlightLines } from '../../src/lib/text/highlight.js'
+import { highlightLines } from '../../src/lib/text/highlight/highlight.js'
 import { unescapeHtml } from '../../src/lib/text/html.js'
 
 /** Scopes within others, parts in other languages, and such that end lines later than they begin. */

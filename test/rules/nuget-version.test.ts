@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nugetVersion } from '../../src/rules/nuget-version.js'
+import { nugetVersion } from '../../src/rules/packages/nuget-version.js'
 
 describe('a version of NuGet (PK-82)', () => {
   it('is shown as clients ask for it', () => {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { PACKAGE_TYPES } from '../../rules/package-types.js'
+import { PACKAGE_TYPES } from '../../rules/packages/types.js'
 import { id, moment, ref } from './columns.js'
 import { milestones } from './issues.js'
 import { pipelines } from './pipelines.js'

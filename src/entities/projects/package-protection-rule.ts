@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { wordOf } from '../../rules/package-protection.js'
-import { PACKAGE_TYPES } from '../../rules/package-types.js'
+import { wordOf } from '../../rules/packages/protection.js'
+import { PACKAGE_TYPES } from '../../rules/packages/types.js'
 import type { PackageProtectionRule as Record } from '../../services/packages/protection.js'
 
 const level = z.enum(['maintainer', 'owner', 'admin']).nullable()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { View } from '../../http/view.js'
-import { PACKAGE_TYPES } from '../../rules/package-types.js'
+import { PACKAGE_TYPES } from '../../rules/packages/types.js'
 import type { PackageFile as FileRecord } from '../../services/packages/files.js'
 import type { PackageDetails, PackageRecord } from '../../services/packages/packages.js'
 import { PipelineBasic, presentPipelineBasic } from '../ci/pipeline.js'

@@ -4,8 +4,8 @@ import { PackageProtectionRule, presentPackageProtectionRule } from '../../entit
 import * as documented from '../../http/documented.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, oneOf, opt, paging, rowId, updateOf, where } from '../../http/params.js'
-import { PROTECTION_LEVELS, type ProtectionLevel } from '../../rules/package-protection.js'
-import { PACKAGE_TYPES } from '../../rules/package-types.js'
+import { PROTECTION_LEVELS, type ProtectionLevel } from '../../rules/packages/protection.js'
+import { PACKAGE_TYPES } from '../../rules/packages/types.js'
 import { createProtectionRule, deleteProtectionRule, listProtectionRules, updateProtectionRule } from '../../services/packages/protection.js'
 
 const access = onProjectSignedIn('admin_package')

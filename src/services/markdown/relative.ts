@@ -1,6 +1,6 @@
 import { deflateSync } from 'node:zlib'
 import type { Context } from '../../context.js'
-import type { Highlighter } from '../../lib/text/highlighter.js'
+import type { Highlighter } from '../../lib/text/highlight/highlighter.js'
 import { escapeHtml, unescapeHtml } from '../../lib/text/html.js'
 import { asSrcset, linkWithin, sourcesOf } from '../../lib/text/sanitize.js'
 import { withoutTrailing } from '../../lib/text/without-trailing.js'

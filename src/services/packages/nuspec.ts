@@ -1,7 +1,7 @@
 import * as yauzl from 'yauzl'
 import { invalidInput } from '../../failures.js'
 import { readXml } from '../../rules/ci/reports/xml.js'
-import { type NugetVersion, nugetVersion } from '../../rules/nuget-version.js'
+import { type NugetVersion, nugetVersion } from '../../rules/packages/nuget-version.js'
 
 /** The most entries of an archive, and bytes of its description, which is parsed at once (PK-83). */
 const MAX_ENTRIES = 20_000

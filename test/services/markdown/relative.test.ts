@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Slices } from '../../../src/lib/async/slices.js'
-import type { Highlighter } from '../../../src/lib/text/highlighter.js'
+import type { Highlighter } from '../../../src/lib/text/highlight/highlighter.js'
 import { markdownToHtml } from '../../../src/lib/text/markdown.js'
 import { withSurroundings } from '../../../src/services/markdown/relative.js'
 

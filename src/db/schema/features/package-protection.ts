@@ -1,5 +1,5 @@
 import { index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
-import { PACKAGE_TYPES } from '../../../rules/package-types.js'
+import { PACKAGE_TYPES } from '../../../rules/packages/types.js'
 import { id, moment, ref } from '../columns.js'
 import { projects } from '../projects.js'
 

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Context } from '../../../context.js'
 import type { GitRepository, Oid } from '../../../git/types.js'
 import type { Steps } from '../../../lib/async/slices.js'
-import { languageOf, MAX_SOURCE } from '../../../lib/text/highlighter.js'
+import { languageOf, MAX_SOURCE } from '../../../lib/text/highlight/highlighter.js'
 import { unescapeHtml } from '../../../lib/text/html.js'
 import type { Line, Part } from './diff-marks.js'
 

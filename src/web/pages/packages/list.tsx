@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fullPathOf, onGroup, onProject, type ProjectSubject } from '../../../access/rules.js'
 import { oneOf, opt, paging, str } from '../../../http/params.js'
-import { PACKAGE_TYPES } from '../../../rules/package-types.js'
+import { PACKAGE_TYPES } from '../../../rules/packages/types.js'
 import { listGroupPackages, listPackages, type PackageRecord } from '../../../services/packages/packages.js'
 import { Command } from '../../components/command.js'
 import { Badge, Pager, Row, Rows } from '../../components/list.js'

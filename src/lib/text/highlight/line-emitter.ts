@@ -1,5 +1,5 @@
 import type { Emitter } from 'highlight.js'
-import { escapeHtml } from './html.js'
+import { escapeHtml } from '../html.js'
 
 const SPECIAL = /[&<>"']/
 const END = '</span>'

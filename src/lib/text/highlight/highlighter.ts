@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type TextResult, TextThread } from './text-thread.js'
+import { type TextResult, TextThread } from '../text-thread.js'
 
 /** Larger sources, and those with a longer line, are shown without marks. */
 export const MAX_SOURCE = 512 * 1024
@@ -18,7 +18,7 @@ export interface HighlightTask {
 export class Highlighter {
   readonly #thread: TextThread<HighlightTask>
 
-  /** `program` is the bundle of `highlight-entry.ts`. */
+  /** `program` is the bundle of `entry.ts`. */
   constructor(program: URL, onResult?: (result: TextResult) => void) {
     this.#thread = new TextThread(program, LIMITS, onResult)
   }
