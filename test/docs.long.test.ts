@@ -95,6 +95,21 @@ async function archived({ text }: Block): Promise<void> {
     .toBe('finished')
 }
 
+/** Makes an archive of a group, and another group of it. */
+async function archivedGroup({ text }: Block): Promise<void> {
+  const [make = '', download = '', bring = '', ...none] = text.trim().split('\n')
+  expect(none).toEqual([])
+  const sh = async (line: string) => (await typed({ language: 'sh', text: line })).stdout
+  await call(service.url, 'POST', '/groups/group/labels', { name: 'kept', color: '#112233' })
+  expect(JSON.parse(await sh(make))).toEqual({ message: '202 Accepted' })
+  const isMade = async () => (await call(service.url, 'HEAD', '/groups/group/export/download'))?.status
+  await expect.poll(isMade, { timeout: 30_000, interval: 500 }).toBe(200)
+  const copy = bring.replace('path=group', 'path=copied').replace('name=Group', 'name=Copied')
+  expect(JSON.parse(await sh(`${download}\n${copy}`))).toEqual({ message: '202 Accepted' })
+  const labels = async () => (await call(service.url, 'GET', '/groups/copied/labels'))?.body.map(({ name }: { name: string }) => name)
+  await expect.poll(labels, { timeout: 30_000, interval: 500 }).toContain('kept')
+}
+
 const only = (page: string): [Block] => {
   const blocks = blocksOf(page)
   expect(blocks).toHaveLength(1)
@@ -104,9 +119,8 @@ const only = (page: string): [Block] => {
 describe('every block of the docs', () => {
   const run: Record<string, () => Promise<void>> = {
     'docs/administration.md': async () => {
-      const [token, users, password, invited, transfer, deleted, settings, maintenance, audit, backup, doctor, secret, archive, ...none] = blocksOf(
-        'docs/administration.md',
-      ) as [Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block]
+      const [token, users, password, invited, transfer, deleted, settings, maintenance, audit, backup, doctor, secret, archive, group, ...none] =
+        blocksOf('docs/administration.md') as [Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block, Block]
       expect(none).toEqual([])
       expect((await typed(token)).stdout).toMatch(/^\S+\n$/)
       await typed(maintenance)
@@ -133,11 +147,11 @@ describe('every block of the docs', () => {
       const team = await call(service.url, 'GET', '/groups/team')
       await call(service.url, 'POST', '/projects', { name: 'app', namespace_id: team?.body.id })
       await call(service.url, 'DELETE', '/projects/team%2Fapp')
-      const [listing = '', project = '', group = '', ...others] = deleted.text.trim().split('\n')
+      const [listing = '', project = '', restored = '', ...others] = deleted.text.trim().split('\n')
       expect(others).toEqual([])
       expect((await typed({ ...deleted, text: `${listing}\n${project}` })).stdout).toContain('team/app')
       await call(service.url, 'DELETE', '/groups/team')
-      await typed({ ...deleted, text: group })
+      await typed({ ...deleted, text: restored })
       expect((await call(service.url, 'GET', '/projects/team%2Fapp'))?.status).toBe(200)
       const parent = await call(service.url, 'POST', '/groups', { name: 'above', path: 'above' })
       env['PARENT'] = String(parent?.body.id)
@@ -148,6 +162,7 @@ describe('every block of the docs', () => {
       await call(service.url, 'PUT', '/application/settings', { default_project_visibility: 'private' })
       expect((await typed(backup)).stdout).toMatch(/ is whole\n$/)
       await archived(archive)
+      await archivedGroup(group)
       await typed(doctor)
     },
     'docs/backups.md': async () => {
