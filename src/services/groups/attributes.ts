@@ -36,7 +36,8 @@ export interface GroupAttributes {
   avatar?: { data: Buffer } | null | undefined
 }
 
-const SETTINGS = [
+/** The attributes that are stored as they are given. */
+export const SETTINGS = [
   'lfs_enabled',
   'request_access_enabled',
   'share_with_group_lock',

@@ -19,6 +19,7 @@ import {
   variables,
   webHooks,
 } from '../../db/schema/index.js'
+import { BATCH, inBatches } from '../../lib/async/in-batches.js'
 import { masksPurpose } from '../ci/builds/masking.js'
 import { dotenvPurpose } from '../ci/reports/dotenv.js'
 import { registrationPurpose } from '../ci/runners/runners.js'
@@ -47,9 +48,6 @@ export interface SealedValue {
   replace(tx: Transaction, sealed: string | null): Promise<unknown>
 }
 
-/** The number of rows read in one query. */
-const BATCH = 500
-
 /** All encrypted values. */
 export async function* sealedValues(db: Pick<Database['write'] | Transaction, 'select'>): AsyncGenerator<SealedValue> {
   yield* variableValues(db)
@@ -70,16 +68,6 @@ export async function* sealedValues(db: Pick<Database['write'] | Transaction, 's
 }
 
 type Reader = Pick<Transaction, 'select'>
-
-/** The rows of a table in batches, by ascending id. */
-async function* inBatches<Row>(read: (after: number) => PromiseLike<Row[]>, idOf: (row: Row) => number): AsyncGenerator<Row> {
-  for (let after = 0; ; ) {
-    const rows = await read(after)
-    yield* rows
-    if (rows.length < BATCH) return
-    after = idOf(rows.at(-1) as Row)
-  }
-}
 
 async function* variableValues(db: Reader): AsyncGenerator<SealedValue> {
   const read = (after: number) => db.select().from(variables).where(gt(variables.id, after)).orderBy(variables.id).limit(BATCH)

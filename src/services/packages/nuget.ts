@@ -59,15 +59,18 @@ const spellings = (tx: Transaction, project: number, name: string) =>
     .from(packages)
     .where(and(eq(packages.project_id, project), eq(packages.type, 'nuget'), sql`${KEY} = ${name.toLowerCase()}`))
 
+/** What is shown of a version. */
+const COLUMNS = {
+  project: packages.project_id,
+  name: packages.name,
+  version: packages.version,
+  entry: decoded(ENTRY, String),
+  created_at: packages.created_at,
+}
+
 const selectVersions = statement('versions of a NuGet package', (db, reach: ReachShape | null) =>
   db
-    .select({
-      project: packages.project_id,
-      name: packages.name,
-      version: packages.version,
-      entry: decoded(ENTRY, String),
-      created_at: packages.created_at,
-    })
+    .select(COLUMNS)
     .from(packages)
     .innerJoin(projects, eq(projects.id, packages.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
@@ -102,13 +105,7 @@ export async function nugetNumbers(ctx: Context, { project }: ProjectSubject, na
 
 const selectVersion = statement('version of a NuGet package', (db, reach: ReachShape | null) =>
   db
-    .select({
-      project: packages.project_id,
-      name: packages.name,
-      version: packages.version,
-      entry: decoded(ENTRY, String),
-      created_at: packages.created_at,
-    })
+    .select(COLUMNS)
     .from(packages)
     .innerJoin(projects, eq(projects.id, packages.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))

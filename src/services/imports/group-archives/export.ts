@@ -10,17 +10,16 @@ import type { Transaction } from '../../../db/client.js'
 import { badges, boardLists, boards, labels, milestones, namespaceAncestry, namespaces } from '../../../db/schema/index.js'
 import { enqueue } from '../../../jobs/enqueue.js'
 import { defineJob } from '../../../jobs/kinds.js'
+import { BATCH, batchesOf, inBatches } from '../../../lib/async/in-batches.js'
 import { syncDirectory } from '../../../lib/files/durable.js'
 import { groupedBy } from '../../../lib/grouped-by.js'
 import { visibilityName } from '../../../rules/visibility.js'
 import { audit } from '../../core/audit.js'
 import { folderOf, openArchive } from '../../projects/archives/export.js'
 import { entriesOf, writeTar } from '../../projects/archives/tar.js'
-import { FORMAT, type Line, SETTINGS } from './lines.js'
+import { ARCHIVED_SETTINGS, FORMAT, type Line } from './lines.js'
 
 const DEADLINE_MS = 3_600_000
-/** Rows that are read at once. */
-const BATCH = 500
 
 const nameOf = (id: number) => `group-${id}`
 
@@ -72,16 +71,6 @@ async function* written(tx: Transaction, id: number, signal: AbortSignal): Async
   }
 }
 
-/** All rows of a table with these conditions, in batches, in the order of their ids. */
-async function* inBatches<Row extends { id: number }>(read: (after: number) => Promise<Row[]>): AsyncGenerator<Row[]> {
-  for (let after = 0; ; ) {
-    const rows = await read(after)
-    if (rows.length > 0) yield rows
-    if (rows.length < BATCH) return
-    after = rows.at(-1)?.id ?? after
-  }
-}
-
 async function* linesOf(tx: Transaction, rootId: number): AsyncGenerator<Line> {
   const descendants = tx.select({ id: namespaceAncestry.descendant_id }).from(namespaceAncestry).where(eq(namespaceAncestry.ancestor_id, rootId))
   const found = await tx
@@ -101,7 +90,7 @@ async function* linesOf(tx: Transaction, rootId: number): AsyncGenerator<Line> {
       name: each.name,
       description: each.description,
       visibility: visibilityName(each.visibility),
-      settings: Object.fromEntries(SETTINGS.map((name) => [name, each[name]])),
+      settings: Object.fromEntries(ARCHIVED_SETTINGS.map((name) => [name, each[name]])),
     }
   type List = (Line & { kind: 'board' })['lists'][number]
   const listOf = ({ label, milestone }: { label: typeof labels.$inferSelect | null; milestone: typeof milestones.$inferSelect | null }): List[] => {
@@ -111,23 +100,19 @@ async function* linesOf(tx: Transaction, rootId: number): AsyncGenerator<Line> {
     const named = { group, title: of.title }
     return [label ? { label: named } : { milestone: named }]
   }
-  const ofTable = <Table extends typeof labels | typeof milestones | typeof badges | typeof boards>(table: Table, after: number) =>
-    tx
-      .select()
-      .from(table as typeof labels)
-      .where(and(here(table.namespace_id), gt(table.id, after)))
-      .orderBy(asc(table.id))
-      .limit(BATCH) as unknown as Promise<Table['$inferSelect'][]>
-  for await (const rows of inBatches((after) => ofTable(labels, after)))
-    for (const { namespace_id, title, color, description, priority } of rows)
-      yield { kind: 'label', group: pathOf(namespace_id) ?? '', title, color, description, priority }
-  for await (const rows of inBatches((after) => ofTable(milestones, after)))
-    for (const { namespace_id, iid, title, description, state, start_date, due_date } of rows)
-      yield { kind: 'milestone', group: pathOf(namespace_id) ?? '', iid, title, description, closed: state === 'closed', start_date, due_date }
-  for await (const rows of inBatches((after) => ofTable(badges, after)))
-    for (const { namespace_id, name, link_url, image_url } of rows)
-      yield { kind: 'badge', group: pathOf(namespace_id) ?? '', name, link_url, image_url }
-  for await (const rows of inBatches((after) => ofTable(boards, after))) {
+  const idOf = ({ id }: { id: number }) => id
+  const next = ({ id, namespace_id }: { id: PgColumn; namespace_id: PgColumn }, after: number) => and(here(namespace_id), gt(id, after))
+  const labelsAfter = (after: number) => tx.select().from(labels).where(next(labels, after)).orderBy(asc(labels.id)).limit(BATCH)
+  for await (const { namespace_id, title, color, description, priority } of inBatches(labelsAfter, idOf))
+    yield { kind: 'label', group: pathOf(namespace_id) ?? '', title, color, description, priority }
+  const milestonesAfter = (after: number) => tx.select().from(milestones).where(next(milestones, after)).orderBy(asc(milestones.id)).limit(BATCH)
+  for await (const { namespace_id, iid, title, description, state, start_date, due_date } of inBatches(milestonesAfter, idOf))
+    yield { kind: 'milestone', group: pathOf(namespace_id) ?? '', iid, title, description, closed: state === 'closed', start_date, due_date }
+  const badgesAfter = (after: number) => tx.select().from(badges).where(next(badges, after)).orderBy(asc(badges.id)).limit(BATCH)
+  for await (const { namespace_id, name, link_url, image_url } of inBatches(badgesAfter, idOf))
+    yield { kind: 'badge', group: pathOf(namespace_id) ?? '', name, link_url, image_url }
+  const boardsAfter = (after: number) => tx.select().from(boards).where(next(boards, after)).orderBy(asc(boards.id)).limit(BATCH)
+  for await (const rows of batchesOf(boardsAfter, idOf)) {
     const lists = await tx
       .select({ board: boardLists.board_id, label: labels, milestone: milestones })
       .from(boardLists)

@@ -228,12 +228,18 @@ class GroupCopy {
     const values = { name: checkBoardName(name), namespace_id, ...now }
     const { id } = onlyRow(await this.tx.insert(boards).values(values).returning({ id: boards.id }))
     for (const [position, list] of lists.entries()) {
-      const of = 'label' in list ? list.label : list.milestone
-      const table = 'label' in list ? labels : milestones
-      const [found] = await this.tx
-        .select({ id: table.id })
-        .from(table as typeof labels)
-        .where(and(eq(table.namespace_id, this.#groupAt(of.group).id), eq(table.title, of.title)))
+      const { group: above, title } = 'label' in list ? list.label : list.milestone
+      const { id: owner } = this.#groupAt(above)
+      const [found] =
+        'label' in list
+          ? await this.tx
+              .select({ id: labels.id })
+              .from(labels)
+              .where(and(eq(labels.namespace_id, owner), eq(labels.title, title)))
+          : await this.tx
+              .select({ id: milestones.id })
+              .from(milestones)
+              .where(and(eq(milestones.namespace_id, owner), eq(milestones.title, title)))
       if (!found) throw new ArchiveFault(`the ${'label' in list ? 'label' : 'milestone'} of a list of ${name} is missing`)
       await this.tx
         .insert(boardLists)

@@ -1,24 +1,12 @@
 import { z } from 'zod'
 import { namespaces } from '../../../db/schema/index.js'
+import { SETTINGS } from '../../groups/attributes.js'
 
 /** The format of archives of groups; an import refuses higher numbers. */
 export const FORMAT = 1
 
 /** What is copied of a group as it is (EX-69). */
-export const SETTINGS = [
-  'lfs_enabled',
-  'request_access_enabled',
-  'share_with_group_lock',
-  'project_creation_level',
-  'subgroup_creation_level',
-  'default_branch_protection',
-  'default_branch',
-  'emails_disabled',
-  'mentions_disabled',
-  'auto_devops_enabled',
-  'require_two_factor_authentication',
-  'two_factor_grace_period',
-] as const
+export const ARCHIVED_SETTINGS = [...SETTINGS, 'default_branch'] as const
 
 const Settings = z.object({
   lfs_enabled: z.boolean(),
@@ -33,7 +21,7 @@ const Settings = z.object({
   auto_devops_enabled: z.boolean(),
   require_two_factor_authentication: z.boolean(),
   two_factor_grace_period: z.int().min(0).max(1_000_000),
-} satisfies Record<(typeof SETTINGS)[number], z.ZodType>)
+} satisfies Record<(typeof ARCHIVED_SETTINGS)[number], z.ZodType>)
 
 /** A group by its path below the exported one, which is empty for that itself. */
 const group = z.string().max(1_024)
