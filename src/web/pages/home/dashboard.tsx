@@ -153,7 +153,7 @@ const Part = ({ view, title, total, at, children }: PartProps) =>
 
 function RequestLine({
   view,
-  record: { request, author, path },
+  record: { request, author, path, changes_requested },
   state,
 }: {
   view: PageView
@@ -182,6 +182,12 @@ function RequestLine({
       <span class="dim">
         {path}!{request.iid} · <Time at={request.updated_at} />
         {threads > 0 && <span class="waiting"> · {plural(threads, '1 open thread', '{count} open threads')}</span>}
+        {changes_requested && (
+          <span class="waiting">
+            {' · '}
+            {t('changes requested')}
+          </span>
+        )}
         {request.merge_status === 'cannot_be_merged' && (
           <span class="late">
             {' · '}
