@@ -56,10 +56,12 @@ describe('the home', () => {
     expect(await statements()).toBeLessThanOrEqual(before)
     const own = new TestBrowser(t.url)
     await own.signIn(owner)
-    expect(boxes(await own.open('/dashboard'))['Your merge requests 1']?.[0]).toContain('CI failed')
-    expect(boxes(await own.open('/dashboard'))['Your merge requests 1']?.[0]).not.toContain('changes requested')
+    const mine = async () => boxes(await own.open('/dashboard'))['Your merge requests 1']?.[0]
+    const unreviewed = await mine()
+    expect(unreviewed).toContain('CI failed')
+    expect(unreviewed).not.toContain('changes requested')
     await t.api('post', `${project.path}/merge_requests/1/notes`, colleague).send({ body: '/request_changes' }).expect(202)
-    expect(boxes(await own.open('/dashboard'))['Your merge requests 1']?.[0]).toContain('changes requested')
+    expect(await mine()).toContain('changes requested')
     expect((await browser.open('/dashboard?name=x&page=2')).at).toBe('/dashboard/projects?name=x&page=2')
   })
 

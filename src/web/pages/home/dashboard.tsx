@@ -182,18 +182,8 @@ function RequestLine({
       <span class="dim">
         {path}!{request.iid} · <Time at={request.updated_at} />
         {threads > 0 && <span class="waiting"> · {plural(threads, '1 open thread', '{count} open threads')}</span>}
-        {changes_requested && (
-          <span class="waiting">
-            {' · '}
-            {t('changes requested')}
-          </span>
-        )}
-        {request.merge_status === 'cannot_be_merged' && (
-          <span class="late">
-            {' · '}
-            {t('has conflicts')}
-          </span>
-        )}
+        {changes_requested && <span class="waiting"> · {t('changes requested')}</span>}
+        {request.merge_status === 'cannot_be_merged' && <span class="late"> · {t('has conflicts')}</span>}
       </span>
     </Row>
   )
